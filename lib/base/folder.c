@@ -3,10 +3,7 @@
 #include "base/folder.h"
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,62 +12,7 @@
 #include <unistd.h>
 #include "base/error.h"
 #include "base/replace.h"
-
-/* What is to be removed, the folder behind its files. A signal handler reads it: it grows by one store. */
-struct unfinished {
-	char *path;
-	bool folder;
-	struct unfinished *next;
-};
-static struct unfinished *volatile unfinished;
-
-static void remove_unfinished(void)
-{
-	for (struct unfinished *u = unfinished; u; u = u->next)
-		if (u->folder)
-			rmdir(u->path);
-		else
-			unlink(u->path);
-}
-
-static void remember(char *path, bool folder)
-{
-	struct unfinished *u = xalloc(1, sizeof *u);
-
-	*u = (struct unfinished){ path, folder, unfinished };
-	unfinished = u;
-}
-
-/* No signal comes between a file and its name in the list. */
-static void block_signals(sigset_t *before)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, before);
-}
-
-/* Forgets the folder of this path and its files. */
-static void forget(const char *path)
-{
-	struct unfinished *kept = NULL, **end = &kept;
-	sigset_t before;
-
-	block_signals(&before);
-	for (struct unfinished *u = unfinished, *next; u; u = next) {
-		next = u->next;
-		if (strncmp(u->path, path, strlen(path))) {
-			*end = u;
-			end = &u->next;
-			continue;
-		}
-		free(u->path);
-		free(u);
-	}
-	*end = NULL;
-	unfinished = kept;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
+#include "base/unfinished.h"
 
 /* Whether a folder of this name can take the place of what is there. */
 static bool is_free(const char *path)
@@ -130,21 +72,13 @@ struct folder folder_open(const char *path)
 {
 	struct folder d = { .path = plain_path(path) };
 	char *copy = xformat("%s", d.path);
-	sigset_t before;
 	mode_t mask;
-	char *made;
 
 	if (!is_free(d.path))
 		die("%s: is there already, expected the name of a new folder", path);
 	d.temporary = xformat("%s/.ptq.XXXXXX", dirname(copy));
 	free(copy);
-	at_stop(remove_unfinished);
-	block_signals(&before);
-	made = mkdtemp(d.temporary);
-	if (made)
-		remember(xformat("%s", d.temporary), true);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!made)
+	if (!unfinished_folder(d.temporary))
 		die("%s: cannot create a folder:", path);
 	mask = umask(0);
 	umask(mask);
@@ -156,32 +90,22 @@ struct folder folder_open(const char *path)
 int folder_create(struct folder *d, const char *name)
 {
 	char *path = xformat("%s/%s", d->temporary, name);
-	sigset_t before;
-	int fd;
+	int fd = unfinished_create(path);
 
-	block_signals(&before);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd >= 0)
-		remember(path, false);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (fd < 0)
 		die("%s/%s: cannot create:", d->path, name);
+	free(path);
 	return fd;
 }
 
 void folder_rename(struct folder *d, const char *name, const char *to)
 {
 	char *from = xformat("%s/%s", d->temporary, name), *path = xformat("%s/%s", d->temporary, to);
-	sigset_t before;
-	int failed;
 
-	block_signals(&before);
-	failed = rename(from, path);
-	remember(path, false);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (failed)
+	if (!unfinished_rename(from, path))
 		die("%s/%s: cannot rename:", d->path, name);
 	free(from);
+	free(path);
 }
 
 void folder_write(struct folder *d, const char *name, size_t n, const char *text)
@@ -206,7 +130,7 @@ void folder_done(struct folder *d)
 	replace_sync_folder(inside);
 	if (rename(d->temporary, d->path))
 		die("%s: cannot rename the folder:", d->path);
-	forget(d->temporary);
+	unfinished_done(d->temporary);
 	replace_sync_folder(d->path);
 	free(inside);
 	free(d->path);

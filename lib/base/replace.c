@@ -5,47 +5,15 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "base/unfinished.h"
 
-enum { FILES = 4, LINKS_MAX = 40 };
-
-static char *volatile unfinished[FILES];	/* temporary names; signal handlers read them */
-
-static void remove_unfinished(void)
-{
-	for (int i = 0; i < FILES; i++)
-		if (unfinished[i])
-			unlink(unfinished[i]);
-}
-
-static void remember(char *name)
-{
-	static bool asked;
-
-	if (!asked)
-		at_stop(remove_unfinished);
-	asked = true;
-	for (int i = 0; i < FILES; i++)
-		if (!unfinished[i]) {
-			unfinished[i] = name;
-			return;
-		}
-	die("%s: too many files are written at once", name);
-}
-
-static void forget(const char *name)
-{
-	for (int i = 0; i < FILES; i++)
-		if (unfinished[i] == name)
-			unfinished[i] = NULL;
-}
+enum { LINKS_MAX = 40 };
 
 /* The path of `name` in the folder of `path`; free() it. */
 static char *sibling(const char *path, const char *name)
@@ -131,18 +99,12 @@ struct replace replace_open(const char *path)
 {
 	struct replace r = { 0 };
 	struct stat st;
-	sigset_t all, before;
 	bool there;
 	mode_t mask;
 
 	r.path = target_of(path, &st, &there);
 	r.temporary = sibling(r.path, ".ptq.XXXXXX");
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);	/* a file is never without its name in unfinished[] */
-	r.fd = mkostemp(r.temporary, O_CLOEXEC);
-	if (r.fd >= 0)
-		remember(r.temporary);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	r.fd = unfinished_temporary(r.temporary);
 	if (r.fd < 0)
 		die("%s: cannot create a file beside it:", path);
 	mask = umask(0);
@@ -176,7 +138,7 @@ void replace_done(struct replace *r)
 {
 	if (rename(r->temporary, r->path))
 		die("%s: cannot replace:", r->path);
-	forget(r->temporary);
+	unfinished_done(r->temporary);
 	replace_sync_folder(r->path);
 	if (close(r->fd))
 		die("%s: cannot close:", r->path);
