@@ -60,6 +60,9 @@ wrong 'no static scale' 'up_proj.input_scale: is missing' w8a8s gone input_scale
 wrong 'packed codes of another shape' "$up.weight_packed: its shape is .*, expected .44, 4." int4 shorter weight_packed
 wrong 'scales of another shape' "$up.weight_scale: its shape is .*, expected .44, 8." int4 shorter weight_scale
 wrong 'zero points of another shape' "$up.weight_zero_point: its shape is" uint4 shorter weight_zero_point
+wrong 'a type that is the names of two' "$up.weight_scale: is stored as F32 F16, expected" \
+	int4 type weight_scale '"F32 F16"'
+wrong 'a type without a name' "$up.weight_scale: is stored as , expected F32" int4 type weight_scale '""'
 wrong 'codes of bytes of another shape' 'up_proj.weight: its shape is not the .44, 32. of config.json' w8 shorter weight
 wrong 'a shape that is not that of config.json' 'up_proj.weight: its shape is not the' int4 first weight_shape 45
 wrong 'a shape below 1' 'up_proj.weight_shape: is .-1, 32., expected rows and columns' int4 first weight_shape -1
@@ -116,6 +119,9 @@ is '... the same codes' "$(differ int4.h5 frozen.h5)" 'no of some'
 ok '... and no other configuration' py same_config plain frozen.h5
 ok 'the history has bits and groups' py history int4.h5 config_groups.group_0.weights.num_bits=4 \
 	config_groups.group_0.weights.group_size=4 config_groups.group_0.weights.symmetric=true
+
+py spoil int4 words words 300000
+ok 'a configuration of 300,000 words takes seconds' sh -c 'ulimit -t 10 && exec model-import -q words -o words.h5'
 
 # What has no form here is left out, and said.
 py spoil int4 left keys 0 '{"num_bits": 8}'

@@ -83,35 +83,42 @@ void packed_close(struct packed *p)
 	free(p);
 }
 
-/* The line, which it frees, and the words and numbers of an object, with those of objects in it. */
-static char *add_words(char *line, const char *prefix, json_t *o)
+/* The words and numbers of an object, with those of objects in it. */
+static void add_words(FILE *line, const char *prefix, json_t *o)
 {
 	const char *key;
 	json_t *value;
 
 	json_object_foreach(o, key, value) {
-		char *name = xformat("%s%s", prefix, key), *text, *longer;
+		char *name = xformat("%s%s", prefix, key), *text = NULL;
 
 		if (json_is_object(value)) {
 			char *inside = xformat("%s.", name);
 
-			line = add_words(line, inside, value);
+			add_words(line, inside, value);
 			free(inside);
 		} else if (!json_is_array(value) && !json_is_null(value)) {
 			text = json_is_string(value) ? xformat("%s", json_string_value(value)) :
 				json_dumps(value, JSON_ENCODE_ANY);
-			longer = xformat("%s %s=%s", line, name, text);
-			free(line), free(text);
-			line = longer;
+			fprintf(line, " %s=%s", name, text);
 		}
-		free(name);
+		free(name), free(text);
 	}
-	return line;
 }
 
 char *packed_history(const struct packed *p)
 {
-	return add_words(xformat("quantization_config"), "", p->config);
+	char *y;
+	size_t n;
+	FILE *line = open_memstream(&y, &n);
+
+	if (!line)
+		die("out of memory");
+	fprintf(line, "quantization_config");
+	add_words(line, "", p->config);
+	if (fclose(line))
+		die("out of memory");
+	return y;
 }
 
 /* --- members --- */
@@ -231,9 +238,11 @@ static bool has_word(const char *words, const char *word)
 {
 	const size_t n = strlen(word);
 
-	for (const char *at = words; (at = strstr(at, word)); at += n)
-		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+	for (size_t length; *words; words += length + strspn(words + length, " ")) {
+		length = strcspn(words, " ");
+		if (length == n && !memcmp(words, word, n))
 			return true;
+	}
 	return false;
 }
 

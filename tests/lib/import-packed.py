@@ -283,6 +283,10 @@ def spoil(path, to, what, *values):
             a.flat[0] = float(value) if a.dtype.kind == "f" else value
             return a
         change(values[0], first)
+    elif what == "type":
+        name = f"{layer}.{values[0]}"
+        TYPES[value] = tensors[name][1].dtype
+        tensors[name] = value, tensors[name][1]
     elif what == "shorter":
         change(values[0], lambda a: a[:, :-1])
     elif what == "config":
@@ -305,6 +309,8 @@ def spoil(path, to, what, *values):
         for name in [n for n in tensors if n.startswith(layer) and not n.endswith("_scale")]:
             del tensors[name]
         tensors[layer + ".weight"] = "F32", np.ones((44, 32), "f4")
+    elif what == "words":
+        q[what] = {f"word{i}": "x" for i in range(value)}
     elif what == "renamed":
         config["compression_config"] = config.pop("quantization_config")
     elif what == "stranger":
