@@ -197,7 +197,7 @@ refused 'inputs of another format' \
 	'rounds its inputs to e5m2ieee; with int8 weights this target writes inputs of int8, or e4m3fn under' \
 	--storage int8 -g channel --act-format e5m2ieee --act-mode dynamic-token llama-gqa.h5
 refused 'integers with inputs of FP8 under one scale' \
-	'is int4 and rounds its inputs to e4m3fn under one scale; this target writes such inputs under scales of tokens' \
+	'is int4 and rounds its inputs to e4m3fn under one scale; .* such inputs under scales of tokens' \
 	--storage int4 -g 4 $fp8 static-tensor $h llama-gqa.h5
 refused 'a share of the largest input' 'rounds its inputs under a share of their largest' \
 	--storage int8 -g channel $int8 dynamic-token --act-clip 0.5 llama-gqa.h5

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files and folders that are not finished are gone when a program ends, however it ends; finished ones stay. */
+/* Files and folders that are not finished are gone when a program ends; finished ones stay. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
