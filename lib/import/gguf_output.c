@@ -30,7 +30,8 @@ static void append(struct bytes *b, const void *from, size_t n)
 		b->room = 2 * (b->n + n);
 		b->at = xgrow(b->at, b->room, 1);
 	}
-	memcpy(b->at + b->n, from, n);
+	if (n)
+		memcpy(b->at + b->n, from, n);
 	b->n += n;
 }
 
