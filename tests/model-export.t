@@ -237,6 +237,9 @@ mkdir empty
 ok 'an empty one is taken' sh -c 'model-export -q -o empty tiny.h5 && diff -r empty tiny'
 no 'a folder below a file' 1 'tiny.h5/x: cannot create a folder: Not a directory' model-export -o tiny.h5/x tiny.h5
 no 'a file' 1 'tiny.h5: is there already' model-export -o tiny.h5 codes.h5
+mkdir here
+no 'the folder where one is' 1 ': ./[.]: is there already' sh -c 'cd here && model-export -o ./. ../tiny.h5'
+is '... and nothing in it' "$(ls -A here)" ''
 no 'a folder in none' 1 'cannot create a folder' model-export -o none/x tiny.h5
 head -c 20000 codes.h5 >cut.h5
 no 'a file cut short' 1 'cut.h5' model-export -o no cut.h5

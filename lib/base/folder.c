@@ -14,13 +14,16 @@
 #include "base/replace.h"
 #include "base/unfinished.h"
 
-/* Whether a folder of this name can take the place of what is there. */
+/* Whether a folder of this name can take the place of what is there; of "." and ".." none can. */
 static bool is_free(const char *path)
 {
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	struct stat st;
 	DIR *d;
 	size_t n = 0;
 
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return false;
 	if (lstat(path, &st)) {
 		if (errno != ENOENT)
 			die("%s: cannot create a folder:", path);
