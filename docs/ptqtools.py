@@ -94,7 +94,7 @@ class Layer(h5py.Group):
 
     @_member
     def group_index(self):
-        given = self["group_index"][()] if "group_index" in self else None
+        given = self["group_index"][()].astype("u4") if "group_index" in self else None
         return np.arange(self.shape[1]) // (max(self.group, 0) or self.shape[1]) if given is None else given
 
     @_member
@@ -104,7 +104,7 @@ class Layer(h5py.Group):
         w, i = np.append(grids.get(self.storage, []), np.full(256, np.nan, "f4"))[self.codes], self.group_index
         if np.isnan(w).any():
             raise ValueError(f"there is a code without a value in the grid of {self.storage}")
-        w = w if self.zero is None else w - np.atleast_2d(self.zero)[:, i]
+        w = w - np.atleast_2d(self["zero"][()])[:, i] if self.storage[:4] == "uint" or "zero" in self else w
         w = w * np.atleast_2d(self["scale"][()] / (1 if self.scale_tensor is None else self.scale_tensor))[:, i]
         return w if self.compute in (None, "none") else nearest(self.compute, w, self.saturate) * np.c_[self.scale8]
 
@@ -112,7 +112,7 @@ class Layer(h5py.Group):
     def whole(self):
         w, scale = self.weight, 1 if self.split_scale is None else self.split_scale
         if self.split_index is not None:
-            w[:, self.split_index] += self.split_weight * np.float32(scale)
+            w[:, self.split_index.astype("u4")] += self.split_weight * np.float32(scale)
         for a, b in zip(self.branch_a.weight, self.branch_b.weight.T) if self.branch_a else ():
             w += np.multiply.outer(b, a)
         return w

@@ -34,7 +34,7 @@ is 'layers as the tools list them' \
 	"$(tensor-stats -q packed.h5 | awk -F '\t' -v OFS='\t' '$1 ~ /layers/ { print $1, $5, $6, $2 }')"
 
 ok 'members, and those that are not there' py members
-py errors none.h5 text.h5 stream.h5 code.h5 scale.h5 mine.h5 >said
+py errors none.h5 text.h5 stream.h5 code.h5 scale.h5 mine.h5 zero.h5 group.h5 column.h5 >said
 cat >wanted <<'E'
 none.h5: [Errno 2] Unable to open file
 text.h5: Unable to open file (file signature not found)
@@ -42,6 +42,9 @@ stream.h5: is a stream, of which h5py sees the first part; tensor-join makes one
 code.h5: /a: there is a code without a value in the grid of int4
 scale.h5: /a: Unable to open object (object 'scale' doesn't exist)
 mine.h5: /a: there is a code without a value in the grid of mine
+zero.h5: /a: Unable to open object (object 'zero' doesn't exist)
+group.h5: /a: index 4294967295 is out of bounds for axis 1 with size 2
+column.h5: /a: index 4294967295 is out of bounds for axis 1 with size 3
 E
 is 'what cannot be read' "$(sed 's/^\(none.*file\) (.*/\1/; s/ synchronously//' said)" "$(cat wanted)"
 ok '... but a format that is told' py told mine.h5

@@ -130,6 +130,9 @@ def errors(*paths):
     hand_made("code.h5", codes=np.array([[15]], "u1"))
     hand_made("scale.h5", scale=None)
     hand_made("mine.h5", storage="mine")
+    hand_made("zero.h5", storage="uint4")
+    hand_made("group.h5", scale=np.ones((1, 2), "f4"), group=2, group_index=np.array([0, 0, -1], "i4"))
+    hand_made("column.h5", split_index=np.array([-1], "i4"), split_weight=np.ones((1, 1), "f4"))
     for path in paths:
         try:
             with ptqtools.open(path) as m:
