@@ -2,8 +2,8 @@
 /*
  * model-export -- a model as files that other programs load
  *
- * The way of model-import backwards: names, fused and transposed tensors are the class's again. Weights are
- * plain, or codes and scales in the layout of others.
+ * The inverse of model-import: tensors have the names, fusions and orientations of the class in transformers.
+ * Weights are plain, or codes and scales in the layout of another program.
  */
 #include "base/error.h"
 #include "base/folder.h"
@@ -20,9 +20,8 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Writes a folder that transformers loads, and all that is built on it: config.json, "
 		"tokenizer and other texts, and the effective weights, with branches, columns taken out and "
-		"online Hadamards multiplied in (hf), or codes and scales as they are (compressed-tensors "
-		"and gptq, for vLLM), or a GGUF file for llama.cpp (gguf). What has no place there is "
-		"refused by name.",
+		"online Hadamards multiplied in (hf), or codes and scales, bit for bit (compressed-tensors "
+		"and gptq); or a GGUF file (gguf). What a target cannot express is refused by name.",
 	.examples = "  model-export --to hf -o folder model.h5\n"
 		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized\n"
 		"  dpq-run -q --compensate none --storage int4 --scale-dtype bf16 model.h5 |\n"
@@ -44,19 +43,20 @@ int main(int argc, char *argv[])
 		{ 0, "dtype", OPTION_ENUM(enum half_type, &o.dtype, rewrite_types), NULL,
 			"type of plain weights", .otherwise = "f32" },
 		{ 0, "weights-only", OPTION_BOOL(&o.weights_only), NULL,
-			"leave out that inputs, keys and values are rounded" },
+			"export although inputs, keys or values are rounded; that rounding is dropped" },
 		{ 0, "allow-rounding", OPTION_BOOL(&o.allow_rounding), NULL,
 			"round scales that the target cannot hold, and say how much that changes weights" },
 		{ 0, "skip-compute", OPTION_BOOL(&o.skip_compute), NULL,
-			"with --allow-rounding: codes of layers with a compute format, not rounded to it" },
+			"write the stored codes of layers with --compute, without the FP8 rounding" },
 		{ 0, "blocks", OPTION_ENUM(enum export_blocks, &o.blocks, export_blocks_names), NULL,
-			"codes in GGUF: as the shortest type that holds them, as Q8_0, or as plain weights",
+			"block types of GGUF: the smallest that holds the codes, Q8_0, or none (plain)",
 			.otherwise = "auto" },
 		{ 0, "unify-scales", OPTION_BOOL(&o.unify_scales), NULL,
-			"a scale for each channel not one for a tensor, for loaders that fuse layers" },
+			"repeat a per-tensor scale for every channel, for loaders that fuse layers" },
 		{ 0, "adapter", OPTION_FILE(&o.adapter), "FOLDER",
-			"low-rank branches as a LoRA adapter of PEFT, in place of the weights" },
-		{ 0, "file-size", OPTION_SIZE(&o.shard_bytes), "BYTES", "of a file of weights, about",
+			"write low-rank branches as a LoRA adapter of PEFT, not into the weights" },
+		{ 0, "file-size", OPTION_SIZE(&o.shard_bytes), "BYTES",
+			"approximate size of each safetensors file",
 			.otherwise = "4G", .min = 1 },
 		OPTION_REPORT(&report),
 		{ .type = OPTION_END },

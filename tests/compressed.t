@@ -98,6 +98,14 @@ codes --plan plan --storage int4 -g 4 llama-gqa.h5 -o fuse.h5
 warns 'layers that vLLM fuses have different schemes' \
 	'one layer of .*k_proj and .*q_proj, which have different schemes, or one is plain: .* \(2 such pairs\)' \
 	ct -o fuse fuse.h5
+py plain "$ref/mixtral.h5" mixtral.h5
+printf '%s\n' '/model/layers/0/block_sparse_moe/experts/2/w2 storage=int8' >plan
+codes --plan plan --storage int4 -g 4 --layers '!*/gate' mixtral.h5 -o experts.h5
+warns 'experts of a block have different schemes' \
+	'one layer of .*experts.0.w1 and .*experts.2.w2, which have different schemes.* \(1 such pairs\)' \
+	ct -o experts experts.h5
+codes --storage int4 -g 4 --layers '!*/gate' mixtral.h5 -o experts.h5
+ok '... or not' sh -c 'model-export --to compressed-tensors -o experts-int4 experts.h5 2>err && ! grep vLLM err'
 rm -rf nvfp4
 warns '... or different divisors' 'one layer of .*gate_proj and .*up_proj, which have different divisors' \
 	ct -o nvfp4 nvfp4.h5
@@ -218,7 +226,7 @@ for m in order hadamard signs split; do
 	no "$m" 1 '/model/layers/0/mlp/down_proj: (has .* multiplies it in|its groups are columns)' ct -o no $m.h5
 done
 fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 $h llama-gqa.h5 -o branch.h5
-no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors has no place for; --adapter' ct -o no branch.h5
+no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors does not write; --adapter' ct -o no branch.h5
 ct -q --adapter adapter -o beside branch.h5
 ok '... beside the codes, as an adapter' py adapter branch.h5 adapter
 ok '... and the codes' py packed branch.h5 beside

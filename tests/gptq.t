@@ -103,20 +103,20 @@ refused() {
 	codes "$@" -o refused.h5
 	no "$what" 1 "/.*: $why" gptq -o no refused.h5
 }
-refused 'a float of 5 bits' 'is e2m2, which --to gptq has no place for: it has int and uint of 2, 3, 4 and 8 bits' \
+refused 'a float of 5 bits' 'is e2m2, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits' \
 	--storage e2m2 -g 16 --layers "$blocks" llama.h5
 refused '5 bits' 'is int5, .*; --to compressed-tensors holds it' --storage int5 -g 16 --layers "$blocks" llama.h5
-refused 'rounded inputs' 'rounds its inputs, which --to gptq has no place for; --weights-only' \
+refused 'rounded inputs' 'rounds its inputs, which --to gptq does not write; --weights-only' \
 	--storage int8 -g channel --act-format int8 --act-mode dynamic-token --layers "$blocks" llama.h5
 gptq -q --weights-only -o alone refused.h5
 is '... left out if told' "$(py says alone)" 'gptq 8 -1 symmetric neighbours'
 refused 'a layer that is plain' 'is not quantized, as --to gptq needs all layers of blocks; dpq-run without --layers' \
 	--storage int4 -g 16 --layers "$blocks" --layers '!*/up_proj' llama.h5
 printf '%s\n' '*/down_proj storage=int8' >bits
-refused 'two widths' 'is int4, but /model/layers/0/mlp/down_proj has 8 bits: --to gptq has one width for all' \
+refused 'two widths' 'is int4, but /model/layers/0/mlp/down_proj has 8 bits: this target writes one width for all' \
 	--plan bits --storage int4 -g 16 --layers "$blocks" llama.h5
 printf '%s\n' '*/q_proj group=channel' >sizes
-refused 'two sizes of groups' 'has groups of 32 columns, unlike .*_proj: --to gptq has one size' \
+refused 'two sizes of groups' 'has groups of 32 columns, unlike .*_proj: this target writes one size' \
 	--plan sizes --storage int4 -g 16 --layers "$blocks" llama.h5
 refused 'groups that do not divide the columns' 'has (32|64) columns, no multiple of its group of 24' \
 	--storage uint4 -g 24 --layers "$blocks" llama.h5

@@ -197,12 +197,12 @@ done
 
 # What has no place.
 dpq-run -q --compensate none --act-format int8 --act-mode dynamic-token --group 4 tiny.h5 -o inputs.h5
-no 'rounded inputs' 1 'rounds its inputs, which --to hf has no place for; --weights-only leaves that out' \
+no 'rounded inputs' 1 'rounds its inputs, which --to hf does not write; --weights-only leaves their rounding out' \
 	model-export -o no inputs.h5
 ok '... are left out if told' model-export -q --weights-only -o inputs inputs.h5
 dpq-run -q --compensate none --kv-format int8 --group 4 tiny.h5 -o keys.h5
-no '... GGUF neither' 1 'rounds its inputs, which --to gguf has no place' model-export --to gguf -o no inputs.h5
-no 'rounded keys and values' 1 'rounds keys and values to int8' model-export -o no keys.h5
+no '... GGUF neither' 1 'rounds its inputs, which --to gguf does not write' model-export --to gguf -o no inputs.h5
+no 'rounded keys and values' 1 'rounds keys and values to int8, which --to hf does not write' model-export -o no keys.h5
 warns '... are left out if told' 'keys and values are not rounded to int8' model-export --weights-only -o keys keys.h5
 ln2rms -q opt.h5 -o rms.h5
 no 'a norm of another kind' 1 'norm.* is a norm of kind rms, a OPTForCausalLM has layer' model-export -o no rms.h5

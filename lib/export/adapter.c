@@ -36,11 +36,11 @@ static void check(const struct export *e, const struct layer *layer)
 	const struct linear *l = &layer->linear;
 
 	if (l->rotation_in.hadamard || linear_two_sided(l))
-		die("%s: %s: its branch stands between rotations, which an adapter has no place for; without "
+		die("%s: %s: its branch is between rotations, which an adapter cannot express; without "
 			"--adapter --to hf multiplies both in", e->from, layer->path);
 	if (linear_rounds(l->branch_a) && !e->options.weights_only)
-		die("%s: %s/branch_a: rounds its inputs, which an adapter has no place for; --weights-only "
-			"leaves that out", e->from, layer->path);
+		die("%s: %s/branch_a: rounds its inputs, which an adapter cannot express; --weights-only "
+			"leaves their rounding out", e->from, layer->path);
 }
 
 static void put(const struct adapter *a, const struct export *e, const char *layer, char which, size_t rows,

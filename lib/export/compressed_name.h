@@ -5,9 +5,9 @@
 #include "model/config.h"
 
 /*
- * Of a layer as checkpoints call it: that name; of a model that sees images, where modules of transformers
- * and of vLLM stand under other names than their tensors, a pattern, "re:...", that fits all of them. free()
- * it.
+ * Of a layer as checkpoints call it: that name. In a model that sees images, modules of transformers and of
+ * vLLM have other names than their tensors: there it is a pattern, "re:...", that matches all of them.
+ * free() it.
  */
 char *compressed_name(const struct config *c, const char *name);
 #endif

@@ -26,6 +26,7 @@ struct compressed {
 	struct export_change change;
 	/* By the inputs that layers share (model/layer_ref.h): the first layer that a loader fuses. */
 	struct fused { char *name; size_t group; float divisor; } *fused;
+	struct fused *experts;		/* by blocks: the first layer of an expert */
 	struct clash { char *first; size_t n; } schemes, divisors;	/* pairs of those that differ */
 };
 
@@ -216,6 +217,7 @@ static void begin(struct export *e)
 
 	c->ignore = json_array();
 	c->fused = xalloc(config_inputs(e->config), sizeof *c->fused);
+	c->experts = xalloc(config_last(e->config)->blocks, sizeof *c->experts);
 	format_parse(&c->fp8, "e4m3fn");
 	folder_begin(e);
 }
@@ -272,21 +274,37 @@ static void warn_clash(const struct export *e, struct clash *c, const char *what
 	free(c->first);
 }
 
-/* Notes where such layers differ in what they need one of. divisor: of nvfp4, else 0. */
+/* All layers of a block's experts are one layer of vLLM. */
+static bool is_expert(const struct linear_row *row)
+{
+	return row->role == ROLE_EXPERT_GATE || row->role == ROLE_EXPERT_UP || row->role == ROLE_EXPERT_DOWN;
+}
+
+/* Notes whether the layer differs from the first of those that it is fused with. */
+static void compare(struct compressed *c, struct fused *first, const struct export_weight *w, size_t group,
+	float divisor)
+{
+	if (!first->name)
+		*first = (struct fused){ xformat("%s", w->name), group, divisor };
+	else if (first->group != group)
+		clash(&c->schemes, first->name, w->name);
+	else if (first->divisor != divisor)
+		clash(&c->divisors, first->name, w->name);
+}
+
+/* divisor: of nvfp4, else 0; that of an expert's down_proj is its own. */
 static void check_fused(const struct export *e, const struct export_weight *w, size_t group, float divisor)
 {
 	struct compressed *c = e->data;
 	struct layer_ref ref;
 	const struct linear_row *row = layer_ref_find(e->config, w->layer->path, &ref) ?
 		layer_ref_row(&ref) : NULL;
-	struct fused *f = row && is_fused(row) ? c->fused + layer_ref_input(e->config, &ref) : NULL;
 
-	if (f && f->name && f->group != group)
-		clash(&c->schemes, f->name, w->name);
-	else if (f && f->name && f->divisor != divisor)
-		clash(&c->divisors, f->name, w->name);
-	if (f && !f->name)
-		*f = (struct fused){ xformat("%s", w->name), group, divisor };
+	if (row && is_expert(row))
+		compare(c, c->experts + ref.block, w, group, 0);
+	if (row && is_fused(row))
+		compare(c, c->fused + layer_ref_input(e->config, &ref), w, is_expert(row) ? 0 : group,
+			divisor);
 }
 
 static struct export_scales scales_of(struct export *e, const struct export_weight *w,
@@ -372,7 +390,10 @@ static void end(struct export *e)
 		"for both, which changes weights");
 	for (size_t i = 0; i < config_inputs(e->config); i++)
 		free(c->fused[i].name);
+	for (size_t i = 0; i < config_last(e->config)->blocks; i++)
+		free(c->experts[i].name);
 	free(c->fused);
+	free(c->experts);
 	free(c->group);
 	free(c);
 }

@@ -5,10 +5,10 @@
  * A folder of plain weights (export/folder_target.h), but for LAYER.weight, which is what the layer's scheme
  * (import/compressed_scheme.h) has, and `quantization_config` in config.json. Codes and parameters are those
  * of the model; of a layer with a compute format its FP8 numbers.
- *	pack-quantized   weight_packed i32 [out, ceil(in·b/32)]: signed values + 2^(b-1), b bits each, one
- *	                 behind the other from the lowest bit, across words; weight_scale [out, groups];
+ *	pack-quantized   weight_packed i32 [out, ceil(in·b/32)]: signed values + 2^(b-1), b bits each,
+ *	                 one after the other from the lowest bit, across words; weight_scale [out, groups];
  *	                 weight_shape i64 [2]; weight_zero_point i32 [ceil(out·b/32), groups], packed
- *	                 likewise along the rows
+ *	                 the same way along the rows
  *	int-quantized    weight i8; weight_scale [out, groups] or [1]; input_scale [1] where it is static
  *	float-quantized  weight e4m3fn; the same
  *	mxfp4-           weight_packed u8 [out, in/2], the even column low; weight_scale u8 [out, in/32]:

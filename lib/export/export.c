@@ -307,8 +307,8 @@ static void begin(struct export *e, const struct part *part)
 	if (part_number(part, "/", "shards", 1) > 1)
 		die("%s: is one shard of several; tensor-join puts them together", part_name(part));
 	if (keys && !e->options.weights_only)
-		die("%s: /: rounds keys and values to %s, which --to %s has no place for; --weights-only "
-			"leaves that out", part_name(part), keys, e->target->name);
+		die("%s: /: rounds keys and values to %s, which --to %s does not write; --weights-only "
+			"leaves their rounding out", part_name(part), keys, e->target->name);
 	if (keys)
 		warn("%s: /: keys and values are not rounded to %s in %s", part_name(part), keys, e->to);
 	for (int i = 0; i < TEXTS; i++)

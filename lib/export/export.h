@@ -8,7 +8,7 @@
  *	filter_close(&f);
  *
  * Each tensor of a checkpoint of the model's class is put together from the layers that it holds, part by
- * part; one part of the model is in memory. Refused by name: what a checkpoint of the class has no place for,
+ * part; one part of the model is in memory. Refused by name: what a checkpoint of the class cannot hold,
  * such as a norm of another kind, a bias, inputs, keys or values that are rounded (but with weights_only);
  * and at the end, what the class has and the model has not.
  */

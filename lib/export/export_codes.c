@@ -40,11 +40,11 @@ static void check_layer(const struct export *e, const struct layer *layer)
 		l->rotation_in.hadamard ? "has an online Hadamard" : NULL;
 
 	if (l->rank)
-		die("%s: %s: has a low-rank branch, which --to %s has no place for; --adapter FOLDER "
-			"writes it beside the codes, --to hf multiplies it in", e->from, layer->path,
+		die("%s: %s: has a low-rank branch, which --to %s does not write; --adapter FOLDER "
+			"writes it as an adapter, --to hf multiplies it in", e->from, layer->path,
 			e->target->name);
 	if (extra)
-		die("%s: %s: %s, which --to %s has no place for; --to hf multiplies it in", e->from,
+		die("%s: %s: %s, which --to %s does not write; --to hf multiplies it in", e->from,
 			layer->path, extra, e->target->name);
 }
 

@@ -35,7 +35,7 @@ bool export_is_symmetric(const struct export_weight *w);
 uint8_t export_code_offset(const struct linear *l);
 /* Their zero point of a row and group. */
 uint8_t export_zero(const struct linear *l, size_t row, size_t group);
-/* The bits of v, from bit `at` of words that stand `stride` apart and are 0 there. */
+/* The bits of v, from bit `at` of words that are `stride` apart and have 0 there. */
 void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v);
 
 /*

@@ -93,8 +93,8 @@ void folder_check_inputs(const struct export *e, const struct export_weight *w)
 		const struct linear *a = l->linear.branch_a;
 
 		if (linear_rounds(&l->linear) || (a && linear_rounds(a)))
-			die("%s: %s: rounds its inputs, which --to %s has no place for; --weights-only "
-				"leaves that out", e->from, l->path, e->target->name);
+			die("%s: %s: rounds its inputs, which --to %s does not write; --weights-only "
+				"leaves their rounding out", e->from, l->path, e->target->name);
 	}
 }
 

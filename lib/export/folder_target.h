@@ -22,14 +22,14 @@ void folder_end(struct export *e, json_t *quantization);
 
 /* A tensor as it is, "NAME.MEMBER". */
 void folder_put(struct export *e, const char *name, const char *member, struct safetensors_data t);
-/* A text as a file beside those that go along. */
+/* A further text, as a file of the folder. */
 void folder_put_text(struct export *e, const char *file, const char *text);
 /* Numbers, rounded to the dtype; dies where one is beyond it. */
 void folder_put_plain(struct export *e, const char *name, int rank, const size_t dim[], float *x);
 /* The same into files of another folder. */
 void folder_add_plain(const struct export *e, struct safetensors_output *out, const char *name, int rank,
 	const size_t dim[], float *x);
-/* Dies if a layer rounds its inputs, which this target cannot say, unless that is to be left out. */
+/* Dies if a layer rounds its inputs, which this target does not write, unless that is to be left out. */
 void folder_check_inputs(const struct export *e, const struct export_weight *w);
 
 extern const struct target hf_target;

@@ -37,10 +37,10 @@ static void check_format(const struct export *e, const struct export_weight *w)
 	const bool integer = f->asymmetric || !strncmp(f->name, "int", 3);
 
 	if (l->compute.kind && !e->options.skip_compute)
-		REFUSE("is rounded to %s, which --to gptq has no place for; --to compressed-tensors writes "
+		REFUSE("is rounded to %s, which GPTQ cannot express; --to compressed-tensors writes "
 			"that, --skip-compute with --allow-rounding the codes without it", l->compute.name);
 	if (!integer || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
-		REFUSE("is %s, which --to gptq has no place for: it has int and uint of 2, 3, 4 and 8 bits; "
+		REFUSE("is %s, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits; "
 			"--to %s holds it", f->name, integer || f->group ? "compressed-tensors" :
 			"compressed-tensors or gguf may hold it, --to hf");
 	if (w->columns * (size_t)f->bits % WORD || w->rows * (size_t)f->bits % WORD)
@@ -95,8 +95,8 @@ static void check_groups(const struct export *e, const struct export_weight *w)
 	s->differ |= s->columns != columns;
 	if (q->several.name && (q->several.differ || (q->one.name &&
 	    (q->one.differ || q->one.columns != q->several.columns))))
-		REFUSE("has groups of %zu columns, unlike %s: --to gptq has one size for all layers; --to "
-			"compressed-tensors has groups of several", columns,
+		REFUSE("has groups of %zu columns, unlike %s: this target writes one size for all layers; "
+			"--to compressed-tensors has groups of several", columns,
 			s->differ || !q->one.name ? s->name : s == &q->one ? q->several.name : q->one.name);
 }
 
@@ -111,8 +111,8 @@ static void check_same(const struct export *e, const struct export_weight *w)
 		q->bits = l->storage.bits;
 	}
 	if (q->bits != l->storage.bits)
-		REFUSE("is %s, but %s has %d bits: --to gptq has one width for all layers; --to "
-			"compressed-tensors has groups of several", l->storage.name, q->first, q->bits);
+		REFUSE("is %s, but %s has %d bits: this target writes one width for all layers; "
+			"--to compressed-tensors has groups of several", l->storage.name, q->first, q->bits);
 	check_groups(e, w);
 }
 

@@ -15,7 +15,7 @@
 enum { LENGTH = 8, ALIGN = 8, DIGITS = 21 };
 static const char start[] = "{\"__metadata__\":{\"format\":\"pt\"}";
 
-/* What waits for the end of its file, since later data would not be aligned behind it. */
+/* What waits for the end of its file, since data after it would not be aligned. */
 struct waiting {
 	char *name;
 	struct safetensors_data t;
@@ -73,7 +73,7 @@ static void begin_file(struct safetensors_output *s, size_t entry)
 	free(name);
 }
 
-/* A tensor's entry in the header, with what stands before it; free() it. */
+/* A tensor's entry in the header, with the comma or brace before it; free() it. */
 static char *entry_of(const struct safetensors_output *s, const char *name, const struct safetensors_data *t,
 	size_t from, size_t end)
 {

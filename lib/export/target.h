@@ -23,12 +23,12 @@ struct export_options {
 	enum half_type dtype;		/* of weights that are written plainly */
 	bool weights_only;		/* rounding of inputs, keys and values is left out */
 	bool allow_rounding;		/* scales that the target cannot hold are rounded, and reported */
-	bool skip_compute;		/* rounding of weights to a compute format is left out, likewise */
+	bool skip_compute;		/* rounding of weights to a compute format, the same */
 	enum export_blocks blocks;	/* what becomes of codes in GGUF */
 	bool unify_scales;		/* a scale for each channel in the place of one for a tensor */
 	const char *adapter;		/* the folder of an adapter of low-rank branches; NULL: none */
 	struct report *report;		/* a row for each weight that rounding changed */
-	size_t shard_bytes;		/* of a file of weights, about */
+	size_t shard_bytes;		/* approximate size of a safetensors file */
 };
 
 /* A tensor of the checkpoint that is the weight of a linear layer, or of several of one input. */
@@ -49,7 +49,7 @@ struct export {
 	struct export_options options;
 	const char *from, *to;		/* names of files for messages */
 	const struct config *config;
-	char *text[TEXTS];		/* what goes along; NULL: the model has none */
+	char *text[TEXTS];		/* files of text; NULL: the model has none */
 	bool tied;			/* the head is the embedding: there is no tensor of it */
 	void *data;			/* of the target alone */
 	struct folder_target *folder;	/* what folder_begin() made (export/folder_target.h) */
@@ -70,7 +70,7 @@ struct target {
 extern const char *const export_blocks_names[];	/* by enum export_blocks */
 const struct target *target_at(size_t i);	/* NULL: there are no more */
 const char *const *target_names(void);		/* of all targets, NULL-terminated */
-const char *const *target_meanings(void);	/* what they are, for --help, likewise */
+const char *const *target_meanings(void);	/* what they are, for --help, NULL-terminated */
 
 /* Bytes of a safetensors header of all tensors, about: layers have up to five. */
 size_t export_header_room(const struct export *e);
