@@ -251,7 +251,7 @@ no '... GGUF too' 2 '--adapter and -o name one place' model-export --to gguf --a
 no 'a folder for it that is there' 1 'half: is there already' ct --adapter half -o no branch.h5
 no 'no branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
 py hadamard branch.h5 turned.h5
-no 'a branch behind a Hadamard' 1 'down_proj: its branch stands between rotations' ct --adapter no-a -o no turned.h5
+no 'a branch behind a Hadamard' 1 'down_proj: its branch is between rotations' ct --adapter no-a -o no turned.h5
 no 'an adapter of a model that sees images' 1 'modules of a .* have other names' \
 	model-export --adapter no-a -o no llava-clip.h5
 codes --storage int4 -g 4 --kv-format int8 llama-gqa.h5 -o keys.h5
