@@ -87,7 +87,7 @@ wrong 'a layer of no group' 'down_proj: is stored packed, but no group' int4 gro
 wrong 'a pattern that is none' 'PCRE2 refuses the pattern' int4 group targets '["re:("]'
 wrong 'a list that is none' 'ignore: expected a list of names' int4 config ignore 3
 wrong 'an unknown method' "quant_method 'x' is not known; known are" int4 config quant_method '"x"'
-wrong 'an unknown format' "format is 'marlin-24', expected pack-quantized" int4 group format '"marlin-24"'
+wrong 'an unknown format' "format is 'marlin-24', expected one of pack-quantized" int4 group format '"marlin-24"'
 wrong 'no version' "version is 'new', expected one like" int4 config version '"new"'
 wrong 'weights that are not packed yet' \
 	"$up.weight: is stored as F32, expected codes; quantization_status is 'frozen'" \

@@ -76,7 +76,7 @@ static void put_wide_scales(const struct packing *p)
 		put(p, "input_scale", "F32", 4, 1, 0, p->w->layer->linear.input.scale);
 }
 
-/* Of mxfp4, powers of two: their exponents. */
+/* Powers of two: their exponents. */
 static void put_exponents(const struct packing *p)
 {
 	const size_t n = p->scales.rows * p->scales.groups;
@@ -84,11 +84,11 @@ static void put_exponents(const struct packing *p)
 
 	for (size_t i = 0; i < n; i++)
 		y[i] = (uint8_t)(ilogbf(p->scales.scale[i]) + 127);
-	put(p, "weight_scale", "U8", 1, p->scales.rows, p->scales.groups, y);
+	put(p, "weight_scale", p->scheme->format->scale_dtype, 1, p->scales.rows, p->scales.groups, y);
 	free(y);
 }
 
-/* Of nvfp4, numbers of e4m3fn, and what divides them. */
+/* Numbers of e4m3fn, and what divides them. */
 static void put_divided(const struct packing *p)
 {
 	const struct compressed *c = p->e->data;
@@ -96,9 +96,23 @@ static void put_divided(const struct packing *p)
 	uint8_t *y = xalloc(n, 1);
 
 	format_encode_group(&c->fp8, n, y, p->scales.scale, 1, 0);
-	put(p, "weight_scale", "F8_E4M3", 1, p->scales.rows, p->scales.groups, y);
+	put(p, "weight_scale", p->scheme->format->scale_dtype, 1, p->scales.rows, p->scales.groups, y);
 	put(p, "weight_global_scale", "F32", 4, 1, 0, p->w->layer->linear.scale_tensor);
 	free(y);
+}
+
+static void put_all_scales(const struct packing *p)
+{
+	const struct compressed_scheme *s = p->scheme;
+
+	if (s->format->divided)
+		put_divided(p);
+	else if (s->format->group)
+		put_exponents(p);
+	else if (s->format->layout == COMPRESSED_BYTES && s->bits == 8)
+		put_wide_scales(p);
+	else
+		put_scales(p);
 }
 
 /* --- codes --- */
@@ -149,7 +163,7 @@ static void put_zeros(const struct packing *p)
 	free(y);
 }
 
-static void put_packed(const struct packing *p)
+static void put_words(const struct packing *p)
 {
 	const size_t words = ceil_div(p->w->columns * (size_t)p->scheme->bits, WORD);
 	const int64_t shape[] = { (int64_t)p->w->rows, (int64_t)p->w->columns };
@@ -159,20 +173,15 @@ static void put_packed(const struct packing *p)
 	put(p, "weight_shape", "I64", 8, 2, 0, shape);
 	if (p->scheme->asymmetric)
 		put_zeros(p);
-	put_scales(p);
 	free(y);
 }
 
 /* Two to a byte are eight to a word. */
-static void put_fp4(const struct packing *p)
+static void put_pairs(const struct packing *p)
 {
 	uint32_t *y = pack_codes(p, p->w->columns / 8);
 
 	put(p, "weight_packed", "U8", 1, p->w->rows, p->w->columns / 2, y);
-	if (p->scheme->format == COMPRESSED_NVFP4)
-		put_divided(p);
-	else
-		put_exponents(p);
 	free(y);
 }
 
@@ -180,7 +189,7 @@ static void put_fp4(const struct packing *p)
 static void put_bytes(const struct packing *p)
 {
 	const struct compressed *c = p->e->data;
-	const bool fp8 = p->scheme->format == COMPRESSED_FLOAT;
+	const struct compressed_format *f = p->scheme->format;
 	const size_t columns = p->w->columns;
 	uint8_t *y = xalloc(p->w->rows * columns, 1);
 
@@ -195,17 +204,13 @@ static void put_bytes(const struct packing *p)
 			float u[COLUMNS];
 
 			linear_units(l, of_layer, i, n, u);
-			if (fp8)
+			if (f->codes)
 				format_encode_group(&c->fp8, n, to, u, 1, 0);
-			for (size_t j = 0; !fp8 && j < n; j++)
+			for (size_t j = 0; !f->codes && j < n; j++)
 				to[j] = (uint8_t)(int8_t)u[j];
 		}
 	}
-	put(p, "weight", fp8 ? "F8_E4M3" : "I8", 1, p->w->rows, columns, y);
-	if (p->scheme->bits == 8)
-		put_wide_scales(p);
-	else
-		put_scales(p);
+	put(p, f->member, f->dtype, 1, p->w->rows, columns, y);
 	free(y);
 }
 
@@ -312,7 +317,7 @@ static struct export_scales scales_of(struct export *e, const struct export_weig
 {
 	return export_scales(e, w, s->strategy == COMPRESSED_TENSOR ? 1 : w->rows,
 		s->strategy == COMPRESSED_GROUP ? w->columns / s->group : 1, s->group,
-		s->format == COMPRESSED_NVFP4);
+		s->format->divided);
 }
 
 static void put_codes(struct export *e, const struct export_weight *w)
@@ -320,14 +325,14 @@ static void put_codes(struct export *e, const struct export_weight *w)
 	const struct compressed_scheme scheme = layer_scheme(e, w);
 	struct packing p = { .e = e, .w = w, .scheme = &scheme, .scales = scales_of(e, w, &scheme) };
 
-	if (scheme.format == COMPRESSED_PACK)
-		put_packed(&p);
-	else if (scheme.format == COMPRESSED_MXFP4 || scheme.format == COMPRESSED_NVFP4)
-		put_fp4(&p);
-	else
-		put_bytes(&p);
+	switch (scheme.format->layout) {
+	case COMPRESSED_WORDS:	put_words(&p); break;
+	case COMPRESSED_BYTES:	put_bytes(&p); break;
+	case COMPRESSED_PAIRS:	put_pairs(&p); break;
+	}
+	put_all_scales(&p);
 	check_fused(e, w, remember(e, &scheme, w->name),
-		scheme.format == COMPRESSED_NVFP4 ? *w->layer->linear.scale_tensor : 0);
+		scheme.format->divided ? *w->layer->linear.scale_tensor : 0);
 	export_scales_free(&p.scales);
 }
 
@@ -371,7 +376,7 @@ static json_t *quantization(struct export *e)
 	}
 	return json_pack("{s:s, s:s, s:s, s:s, s:n, s:n, s:{}, s:{}, s:o, s:o}",
 		"quant_method", "compressed-tensors", "version", "0.20.0", "format",
-		mixed ? "mixed-precision" : compressed_formats[c->group[0].scheme.format],
+		mixed ? "mixed-precision" : c->group[0].scheme.format->name,
 		"quantization_status", "compressed",
 		"global_compression_ratio", "kv_cache_scheme", "sparsity_config", "transform_config",
 		"ignore", c->ignore, "config_groups", groups);

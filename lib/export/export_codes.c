@@ -106,7 +106,7 @@ bool export_is_symmetric(const struct export_weight *w)
 
 uint8_t export_code_offset(const struct linear *l)
 {
-	return !strncmp(l->storage.name, "int", 3);
+	return l->storage.integers && !l->storage.asymmetric;
 }
 
 uint8_t export_zero(const struct linear *l, size_t row, size_t group)

@@ -34,14 +34,13 @@ static void check_format(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
 	const struct format *f = &l->storage;
-	const bool integer = f->asymmetric || !strncmp(f->name, "int", 3);
 
 	if (l->compute.kind && !e->options.skip_compute)
 		REFUSE("is rounded to %s, which GPTQ cannot express; --to compressed-tensors writes "
 			"that, --skip-compute with --allow-rounding the codes without it", l->compute.name);
-	if (!integer || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
+	if (!f->integers || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
 		REFUSE("is %s, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits; "
-			"--to %s holds it", f->name, integer || f->group ? "compressed-tensors" :
+			"--to %s holds it", f->name, f->integers || f->group ? "compressed-tensors" :
 			"compressed-tensors or gguf may hold it, --to hf");
 	if (w->columns * (size_t)f->bits % WORD || w->rows * (size_t)f->bits % WORD)
 		REFUSE("is %zu rows of %zu columns: %d bits of either do not fill words of %d bits, as --to "

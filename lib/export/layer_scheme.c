@@ -13,15 +13,15 @@ static bool is_fp8(const struct format *f)
 	return !strcmp(f->name, "e4m3fn") || !strcmp(f->name, "e4m3ieee");
 }
 
-/* format: the one that inputs of such a scheme have; written: those that weights of this format may have */
-static void set_inputs(const struct export *e, const struct export_weight *w, const char *format,
-	const char *written, struct compressed_scheme *s)
+/* written: formats of inputs that weights of this format may have */
+static void set_inputs(const struct export *e, const struct export_weight *w, const char *written,
+	struct compressed_scheme *s)
 {
 	const struct input_scale *in = &w->layer->linear.input;
 
 	if (!linear_rounds(&w->layer->linear) || e->options.weights_only)
 		return;
-	if (strcmp(in->format.name, format))
+	if (strcmp(in->format.name, s->format->inputs))
 		REFUSE("rounds its inputs to %s; with %s weights this target writes inputs of %s; "
 			"--weights-only leaves their rounding out", in->format.name,
 			w->layer->linear.storage.name, written);
@@ -39,7 +39,7 @@ static void set_groups(const struct export *e, const struct export_weight *w, st
 	s->strategy = l->group == -1 ? COMPRESSED_TENSOR : l->groups == 1 ? COMPRESSED_CHANNEL :
 		COMPRESSED_GROUP;
 	if (s->strategy == COMPRESSED_TENSOR &&
-	    (w->n > 1 || s->format == COMPRESSED_PACK || e->options.unify_scales))
+	    (w->n > 1 || s->format->layout == COMPRESSED_WORDS || e->options.unify_scales))
 		s->strategy = COMPRESSED_CHANNEL;	/* the same scale for each */
 	if (s->strategy != COMPRESSED_GROUP)
 		return;
@@ -75,11 +75,10 @@ static struct compressed_scheme integers(const struct export *e, const struct ex
 		REFUSE("is %s, which no scheme has: integers have 2 to 8 bits; --to hf writes it plainly",
 			l->storage.name);
 	s.asymmetric = !export_is_symmetric(w);
-	s.format = is_packed(e, w) ? COMPRESSED_PACK : COMPRESSED_INT;
-	set_inputs(e, w, s.format == COMPRESSED_PACK ? "e4m3fn" : "int8",
-		"int8, or e4m3fn under scales of tokens", &s);
+	s.format = compressed_format(is_packed(e, w) ? "pack-quantized" : "int-quantized");
+	set_inputs(e, w, "int8, or e4m3fn under scales of tokens", &s);
 	set_groups(e, w, &s);
-	if (s.format == COMPRESSED_PACK)
+	if (s.format->layout == COMPRESSED_WORDS)
 		return s;
 	if (s.asymmetric)
 		REFUSE("has zero points and rounded inputs: no scheme has both, int%d would do", s.bits);
@@ -98,9 +97,10 @@ static struct compressed_scheme integers(const struct export *e, const struct ex
 static struct compressed_scheme floats(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
-	struct compressed_scheme s = { .format = COMPRESSED_FLOAT, .bits = 8 };
+	struct compressed_scheme s = { .format = compressed_format("float-quantized") };
 
-	set_inputs(e, w, "e4m3fn", "e4m3fn", &s);
+	s.bits = s.format->bits;
+	set_inputs(e, w, s.format->inputs, &s);
 	if (l->compute.kind)
 		s.strategy = l->scales8 > 1 || w->n > 1 || e->options.unify_scales ? COMPRESSED_CHANNEL :
 			COMPRESSED_TENSOR;
@@ -112,13 +112,23 @@ static struct compressed_scheme floats(const struct export *e, const struct expo
 	return s;
 }
 
-/* FP4 of a standard: its groups, or what consists of such. */
-static struct compressed_scheme standard(const struct export *e, const struct export_weight *w)
+/* The format that has such codes in groups of its own; NULL: there is none. */
+static const struct compressed_format *standard_of(const struct linear *l)
+{
+	for (const struct compressed_format *f = compressed_formats; f->name; f++)
+		if (f->group && f->scales == l->storage.scales && !strcmp(f->codes, l->storage.name) &&
+		    (l->storage.group || l->group > 0))
+			return f;
+	return NULL;
+}
+
+/* Its groups, or what consists of such. */
+static struct compressed_scheme standard(const struct export *e, const struct export_weight *w,
+	const struct compressed_format *f)
 {
 	const struct linear *l = &w->layer->linear;
-	const bool divided = l->scale_tensor;
-	struct compressed_scheme s = { .format = divided ? COMPRESSED_NVFP4 : COMPRESSED_MXFP4, .bits = 4,
-		.strategy = COMPRESSED_GROUP, .group = (size_t)l->storage.group };
+	struct compressed_scheme s = { .format = f, .bits = f->bits, .strategy = COMPRESSED_GROUP,
+		.group = f->group };
 
 	if (l->compute.kind)
 		REFUSE("is %s with the compute format %s, without which its second scales (scale8) have no "
@@ -129,7 +139,7 @@ static struct compressed_scheme standard(const struct export *e, const struct ex
 	if (l->in % s.group || (l->group > 0 && (size_t)l->group % s.group))
 		REFUSE("has %zu columns in groups of %ld, expected multiples of %zu", l->in, l->group,
 			s.group);
-	for (size_t i = 1; i < w->n && divided; i++)
+	for (size_t i = 1; i < w->n && f->divided; i++)
 		if (*w->layer[i].linear.scale_tensor != *l->scale_tensor)
 			die("%s: %s: is one tensor of the checkpoint with %s, but has another scale_tensor; "
 				"--to hf writes both plainly", e->from, w->layer[i].path, w->layer->path);
@@ -140,17 +150,18 @@ struct compressed_scheme layer_scheme(const struct export *e, const struct expor
 {
 	const struct linear *l = &w->layer->linear;
 	const struct format *f = &l->storage;
+	const struct compressed_format *own = standard_of(l);
 	const bool computed = l->compute.kind && !e->options.skip_compute;
 
 	if (computed && !is_fp8(&l->compute))
 		REFUSE("is rounded to %s, which no scheme has; e4m3fn would do, --to hf writes it plainly",
 			l->compute.name);
+	if (own && !computed)
+		return standard(e, w, own);
 	if (computed || is_fp8(f))
 		return floats(e, w);
-	if (f->asymmetric || !strncmp(f->name, "int", 3))
+	if (f->integers)
 		return integers(e, w);
-	if (f->group)
-		return standard(e, w);
 	REFUSE("is %s, which no scheme has; int2 to int8, uint2 to uint8, e4m3fn, mxfp4 and nvfp4 would do, "
 		"--to hf writes it plainly", f->name);
 }
@@ -171,14 +182,13 @@ static json_t *arguments(int bits, bool is_float, bool asymmetric, const char *s
 static json_t *weights(const struct compressed_scheme *s)
 {
 	static const char *const strategies[] = { "tensor", "channel", "group" };
-	const bool nvfp4 = s->format == COMPRESSED_NVFP4, fp4 = nvfp4 || s->format == COMPRESSED_MXFP4;
-	const char *type = nvfp4 ? "torch.float8_e4m3fn" : "torch.uint8";
-	json_t *y = arguments(s->bits, fp4 || s->format == COMPRESSED_FLOAT, s->asymmetric,
-		nvfp4 ? "tensor_group" : strategies[s->strategy], s->group, false);
+	const struct compressed_format *f = s->format;
+	json_t *y = arguments(s->bits, f->codes, s->asymmetric,
+		f->divided ? "tensor_group" : strategies[s->strategy], s->group, false);
 
-	if (fp4) {
-		json_object_set_new(y, "scale_dtype", json_string(type));
-		json_object_set_new(y, "zp_dtype", json_string(type));
+	if (f->group) {
+		json_object_set_new(y, "scale_dtype", json_string(f->scale_torch));
+		json_object_set_new(y, "zp_dtype", json_string(f->scale_torch));
 	}
 	return y;
 }
@@ -187,9 +197,9 @@ json_t *layer_scheme_group(const struct compressed_scheme *s, json_t *targets)
 {
 	const bool token = s->inputs == COMPRESSED_TOKEN;
 	json_t *inputs = s->inputs == COMPRESSED_PLAIN ? json_null() :
-		arguments(8, s->format != COMPRESSED_INT, false, token ? "token" : "tensor", 0, token);
+		arguments(8, strcmp(s->format->inputs, "int8"), false, token ? "token" : "tensor", 0, token);
 
 	return json_pack("{s:o, s:s, s:o, s:o, s:n}", "targets", targets, "format",
-		compressed_formats[s->format], "weights", weights(s), "input_activations", inputs,
+		s->format->name, "weights", weights(s), "input_activations", inputs,
 		"output_activations");
 }

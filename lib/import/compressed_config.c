@@ -89,8 +89,8 @@ static bool matches(const struct wanted *t, const char *name, enum match how)
 
 	switch (how) {
 	case MATCH_EXACT:	return !strcmp(t->text, name);
-	case MATCH_PATTERN:	return t->pattern && regex_find(t->pattern, strlen(name), name, 0, &begin,
-		&end);
+	case MATCH_PATTERN:
+		return t->pattern && regex_find(t->pattern, strlen(name), name, 0, &begin, &end);
 	default:		return !strcmp(t->text, "Linear");
 	}
 }
@@ -101,8 +101,8 @@ static const char *list_find(const struct list *list, const char *name, enum mat
 	const char *first = NULL;
 
 	for (size_t i = 0; i < list->n; i++)
-		if (matches(&list->wanted[i], name, how) && (!first || strcmp(list->wanted[i].text,
-			first) < 0))
+		if (matches(&list->wanted[i], name, how) &&
+		    (!first || strcmp(list->wanted[i].text, first) < 0))
 			first = list->wanted[i].text;
 	return first;
 }
@@ -133,8 +133,7 @@ const struct compressed_rule *compressed_config_rule(const struct compressed_con
 /* --- groups --- */
 
 _Noreturn static void refuse(const struct compressed_config *c, const struct compressed_rule *r,
-	const char *what,
-	const char *is, const char *expected)
+	const char *what, const char *is, const char *expected)
 {
 	die("%s: 'quantization_config': %s: %s is '%s', expected %s", c->file, r->name, what, is, expected);
 }
@@ -148,18 +147,23 @@ static size_t whole(const struct compressed_config *c, const struct compressed_r
 	return (size_t)json_integer_value(v);
 }
 
-static enum compressed_format format_of(const struct compressed_config *c, const struct compressed_rule *r,
-	const char *format, bool is_float)
+static const struct compressed_format *format_of(const struct compressed_config *c,
+	const struct compressed_rule *r, const char *name, bool is_float)
 {
-	const enum compressed_format last = COMPRESSED_NVFP4;
+	static const char naive[] = "naive-quantized";
+	const struct compressed_format *f = compressed_format(strcmp(name, naive) ? name :
+		is_float ? "float-quantized" : "int-quantized");
+	char known[256] = "one of ";
 
-	if (!strcmp(format, "naive-quantized"))
-		return is_float ? COMPRESSED_FLOAT : COMPRESSED_INT;
-	for (int i = 0; i <= (int)last; i++)
-		if (!strcmp(format, compressed_formats[i]))
-			return i;
-	refuse(c, r, "format", format, "pack-quantized, int-quantized, float-quantized, naive-quantized, "
-		"mxfp4-pack-quantized or nvfp4-pack-quantized");
+	if (f)
+		return f;
+	for (f = compressed_formats; f->name; f++) {
+		const size_t n = strlen(known);
+
+		snprintf(known + n, sizeof known - n, "%s, ", f->name);
+	}
+	strncat(known, naive, sizeof known - strlen(known) - 1);
+	refuse(c, r, "format", name, known);
 }
 
 static void set_strategy(const struct compressed_config *c, struct compressed_rule *r, const json_t *w)
@@ -184,10 +188,23 @@ static void set_strategy(const struct compressed_config *c, struct compressed_ru
 		refuse(c, r, "strategy", strategy, "tensor, channel, group, tensor_group or block");
 }
 
+static void check_strategy(const struct compressed_config *c, const struct compressed_rule *r)
+{
+	const struct compressed_scheme *s = &r->scheme;
+	const struct compressed_format *f = s->format;
+
+	if (f->group && (s->strategy != COMPRESSED_GROUP || s->group != f->group))
+		die("%s: 'quantization_config': %s: %s has groups of %zu, expected these", c->file, r->name,
+			f->name, f->group);
+	if (f->layout == COMPRESSED_WORDS && s->strategy != COMPRESSED_GROUP &&
+	    s->strategy != COMPRESSED_CHANNEL)
+		die("%s: 'quantization_config': %s: %s has scales of groups or channels, expected one of "
+			"these", c->file, r->name, f->name);
+}
+
 static void set_weights(const struct compressed_config *c, struct compressed_rule *r, const json_t *w,
 	const char *format)
 {
-	static const int bits[] = { [COMPRESSED_FLOAT] = 8, [COMPRESSED_MXFP4] = 4, [COMPRESSED_NVFP4] = 4 };
 	struct compressed_scheme *s = &r->scheme;
 	const char *type = has(w, "type") ? string_at(w, "type") : "int", *order = string_at(w, "actorder");
 	const bool is_float = !strcmp(type, "float");
@@ -195,15 +212,15 @@ static void set_weights(const struct compressed_config *c, struct compressed_rul
 	s->format = format_of(c, r, format, is_float);
 	s->bits = (int)whole(c, r, "num_bits", json_object_get(w, "num_bits"));
 	s->asymmetric = json_is_false(json_object_get(w, "symmetric"));
-	if (is_float != (s->format > COMPRESSED_INT) || (is_float && (s->bits != bits[s->format] ||
-		s->asymmetric)))
-		refuse(c, r, "type", type, s->format > COMPRESSED_INT ? "symmetric floats of the format's "
-		"bits" :
+	if (is_float != (s->format->codes != NULL) || (is_float && (s->bits != s->format->bits ||
+	    s->asymmetric)))
+		refuse(c, r, "type", type, s->format->codes ? "symmetric floats of the format's bits" :
 			"int in this format");
 	if (s->bits < 2 || s->bits > 8)
 		die("%s: 'quantization_config': %s: num_bits is %d, expected 2 to 8", c->file, r->name,
 			s->bits);
 	set_strategy(c, r, w);
+	check_strategy(c, r);
 	r->indexed = !strcmp(order, "group") || !strcmp(order, "dynamic");
 	if (*order && !r->indexed && strcmp(order, "weight") && strcmp(order, "static"))
 		refuse(c, r, "actorder", order, "group or weight");
@@ -226,8 +243,7 @@ static void set_inputs(struct compressed_config *c, struct compressed_rule *r, c
 	r->inputs_left = true;
 	if (!c->told)
 		warn("%s: 'quantization_config': %s: inputs of %ju bits under scales by '%s' have no form "
-			"here: they "
-			"are not rounded", c->file, r->name,
+			"here: they are not rounded", c->file, r->name,
 			(uintmax_t)json_integer_value(json_object_get(a, "num_bits")), strategy);
 	c->told = true;
 }
@@ -240,8 +256,7 @@ static void add_group(struct compressed_config *c, const char *name, const json_
 	if (!has(o, "weights")) {
 		if (has(o, "input_activations"))
 			die("%s: 'quantization_config': %s: has input_activations without weights, expected "
-				"both",
-				c->file, name);
+				"both", c->file, name);
 		free(what);
 		return;			/* of keys and values alone */
 	}
@@ -250,8 +265,7 @@ static void add_group(struct compressed_config *c, const char *name, const json_
 	*g = (struct group){ { .name = name }, list_open(c, what, json_object_get(o, "targets")) };
 	if (has(o, "output_activations"))
 		die("%s: 'quantization_config': %s: output_activations: outputs of layers are not rounded "
-			"here, "
-			"expected null", c->file, name);
+			"here, expected null", c->file, name);
 	if (has(o, "format"))
 		format = string_at(o, "format");
 	set_weights(c, &g->rule, json_object_get(o, "weights"), format);
@@ -266,8 +280,7 @@ static void check_whole(const struct compressed_config *c, const json_t *q)
 
 	if (has(q, "sparsity_config") && strcmp(string_at(sparse, "format"), "dense"))
 		die("%s: 'quantization_config': sparsity_config: format is '%s', expected weights that are "
-			"not "
-			"stored sparsely", c->file, string_at(sparse, "format"));
+			"not stored sparsely", c->file, string_at(sparse, "format"));
 	if (has(json_object_get(q, "transform_config"), "config_groups"))
 		die("%s: 'quantization_config': transform_config: rotations that run with the model are not "
 			"read, expected none", c->file);

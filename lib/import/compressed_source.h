@@ -2,8 +2,8 @@
 /*
  * compressed_source.h -- folders of compressed-tensors, as llm-compressor writes them and vLLM loads them
  *
- * Integers are written less by 2^(b-1), zero points likewise: here they are uint<b> with these zero points,
- * all 2^(b-1) where the checkpoint is symmetric. FP8, mxfp4 and nvfp4 are what the checkpoint has.
+ * Integers and zero points are signed there. Here both are 2^(b-1) more, of uint<b>; where the checkpoint is
+ * symmetric, all zero points are 2^(b-1). FP8, mxfp4 and nvfp4 are what the checkpoint has.
  *
  *	pack-quantized		weight_packed i32, weight_shape i64 [2], weight_scale;
  *				weight_zero_point, packed down the rows; weight_g_idx i32 [in]

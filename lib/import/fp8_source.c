@@ -41,8 +41,7 @@ static void open_config(struct packed *p)
 	c->is_static = scheme && !strcmp(scheme, "static");
 	if (!c->is_static)
 		warn("%s: 'quantization_config': inputs under dynamic scales of groups or of all tokens have "
-			"no form "
-			"here: they are not rounded", p->config_name);
+			"no form here: they are not rounded", p->config_name);
 	read_block(p, c);
 }
 
@@ -51,20 +50,19 @@ static void close_config(struct packed *p)
 	free(p->data);
 }
 
-static void shape_of(const struct packed *p, const char *name, size_t dim[2])
+static void shape_of(struct packed_layer *l, size_t dim[2])
 {
-	struct packed peek = *p;
-	const struct safetensors_raw t = packed_take(&peek, name, "weight", "F8_E4M3", 2, (size_t[]){ 0, 0 });
+	const struct safetensors_raw t = packed_take(l, "weight", "F8_E4M3", 2, (size_t[]){ 0, 0 });
 
 	dim[0] = t.dim[0], dim[1] = t.dim[1];
 	if (!dim[0] || !dim[1])
-		packed_refuse(p, name, "weight", "has no elements");
+		packed_refuse(l, "weight", "has no elements");
 }
 
-static void read_inputs(struct packed *p, const char *name, struct source_layer *y)
+static void read_inputs(struct packed_layer *l, struct source_layer *y)
 {
-	const char *member = packed_has(p, name, "activation_scale") ? "activation_scale" : "input_scale";
-	float *scale = packed_floats(p, name, member, -1, (size_t[]){ 1 }, NULL);
+	const char *member = packed_has(l, "activation_scale") ? "activation_scale" : "input_scale";
+	float *scale = packed_floats(l, member, -1, (size_t[]){ 1 }, NULL);
 
 	y->input.mode = INPUT_STATIC_TENSOR;
 	y->input.format = y->codes.storage;
@@ -73,21 +71,19 @@ static void read_inputs(struct packed *p, const char *name, struct source_layer 
 	free(scale);
 }
 
-static struct source_layer read_layer(struct packed *p, const char *name)
+static struct source_layer read_layer(struct packed_layer *l, const size_t dim[2])
 {
-	const struct fp8 *c = p->data;
-	const char *member = packed_has(p, name, "weight_scale_inv") ? "weight_scale_inv" : "weight_scale";
-	const bool tensor = packed_numbers(p, name, member) == 1;
+	const struct fp8 *c = l->p->data;
+	const char *member = packed_has(l, "weight_scale_inv") ? "weight_scale_inv" : "weight_scale";
+	const bool tensor = packed_numbers(l, member) == 1;
 	struct source_layer y;
 	struct format f;
-	size_t dim[2];
 
-	shape_of(p, name, dim);
 	format_parse(&f, "e4m3fn");
-	y = packed_scaled(p, name, member, dim, f, tensor ? -1 : (long)c->block[1], c->block[0]);
-	memcpy(y.codes.codes, packed_take(p, name, "weight", "F8_E4M3", 2, dim).data, dim[0] * dim[1]);
+	y = packed_scaled(l, member, dim, f, tensor ? -1 : (long)c->block[1], c->block[0]);
+	memcpy(y.codes.codes, packed_take(l, "weight", "F8_E4M3", 2, dim).data, dim[0] * dim[1]);
 	if (c->is_static)
-		read_inputs(p, name, &y);
+		read_inputs(l, &y);
 	return y;
 }
 

@@ -3,12 +3,11 @@
  * fp8_source.h -- folders of FP8 weights whose quant_method is fp8: DeepSeek's, transformers', vLLM's
  *
  *	weight			f8_e4m3 [out, in]
- *	weight_scale_inv	[⌈out/r⌉, ⌈in/c⌉], which multiplies blocks of r x c (weight_block_size, 128 x
- * 128
- *				where it is absent), or one number for the tensor
- *	weight_scale		one number for the tensor, in its place
- *	input_scale		one number, where activation_scheme is static (activation_scale in
- * transformers)
+ *	weight_scale_inv	[⌈out/r⌉, ⌈in/c⌉], which multiplies blocks of r x c (weight_block_size;
+ *				absent: 128 x 128), or one number for the tensor
+ *	weight_scale		one number for the tensor, instead of weight_scale_inv
+ *	input_scale		one number, where activation_scheme is static; transformers calls it
+ *				activation_scale
  *
  * Inputs that are rounded in groups, or under one scale that is found for all tokens, have no form here.
  *

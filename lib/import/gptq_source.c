@@ -22,8 +22,7 @@ struct gptq {
 
 /* A layer on its way. */
 struct reading {
-	struct packed *p;
-	const char *name;
+	struct packed_layer *l;
 	const struct gptq *how;
 	size_t dim[2];
 	struct source_layer y;
@@ -126,18 +125,17 @@ static void close_config(struct packed *p)
 	free(p->data);
 }
 
-static void shape_of(const struct packed *p, const char *name, size_t dim[2])
+static void shape_of(struct packed_layer *l, size_t dim[2])
 {
-	const struct gptq *c = p->data;
-	struct packed peek = *p;
-	const struct safetensors_raw t = packed_take(&peek, name, "qweight", "I32", 2, (size_t[]){ 0, 0 });
+	const struct gptq *c = l->p->data;
+	const struct safetensors_raw t = packed_take(l, "qweight", "I32", 2, (size_t[]){ 0, 0 });
 	const size_t bits = (size_t)c->bits;
 
 	dim[0] = c->awq ? t.dim[1] * LANES : t.dim[1];
 	dim[1] = c->awq ? t.dim[0] : t.dim[0] * WORD / bits;
 	if (!dim[0] || !dim[1] || dim[0] > LINEAR_MAX || dim[1] > LINEAR_MAX ||
 	    (!c->awq && t.dim[0] * WORD % bits))
-		packed_refuse(p, name, "qweight", "its shape is [%zu, %zu], expected words that %d bits fill",
+		packed_refuse(l, "qweight", "its shape is [%zu, %zu], expected words that %d bits fill",
 			t.dim[0], t.dim[1], c->bits);
 }
 
@@ -156,7 +154,7 @@ static void read_scales(struct reading *r)
 	const size_t dim[] = { linear_groups(r->dim[1], r->how->group), r->dim[0] };
 	char *format = xformat("uint%d", r->how->bits);
 	enum scale_type type;
-	float *scale = packed_floats(r->p, r->name, "scales", 2, dim, &type);
+	float *scale = packed_floats(r->l, "scales", 2, dim, &type);
 	struct format f;
 
 	format_parse(&f, format);
@@ -183,7 +181,7 @@ static void check_symmetric(const struct reading *r)
 	}
 	if (wrong == c->scales)
 		return;
-	packed_refuse(r->p, r->name, "qzeros", "the zero point of row %zu, group %zu is %u, expected %u of "
+	packed_refuse(r->l, "qzeros", "the zero point of row %zu, group %zu is %u, expected %u of "
 		"symmetric codes; %s would fit", wrong / c->groups, wrong % c->groups, c->zero[wrong],
 		middle, r->how->awq ? "'zero_point': true" : moved < c->scales ? "'sym': false" :
 		r->how->less ? "checkpoint_format 'gptq_v2'" : "checkpoint_format 'gptq'");
@@ -193,7 +191,7 @@ static void read_zeros(struct reading *r)
 {
 	const struct codes *c = &r->y.codes;
 	const size_t bits = (size_t)r->how->bits, words = ceil_div(c->out * bits, WORD);
-	const uint32_t *word = packed_take(r->p, r->name, "qzeros", "I32", 2,
+	const uint32_t *word = packed_take(r->l, "qzeros", "I32", 2,
 		(size_t[]){ c->groups, words }).data;
 
 	for (size_t k = 0; k < c->scales; k++) {
@@ -202,7 +200,7 @@ static void read_zeros(struct reading *r)
 			r->how->bits) + r->how->less;
 
 		if (z >> bits)
-			packed_refuse(r->p, r->name, "qzeros", "the zero point of row %zu, group %zu is %u, "
+			packed_refuse(r->l, "qzeros", "the zero point of row %zu, group %zu is %u, "
 				"beyond codes of %d bits; checkpoint_format 'gptq_v2' would fit", row, g, z,
 				r->how->bits);
 		c->zero[k] = (uint8_t)z;
@@ -217,7 +215,7 @@ static void read_codes(struct reading *r)
 	const size_t bits = (size_t)r->how->bits;
 	const bool awq = r->how->awq;
 	const size_t dim[] = { awq ? c->in : c->in * bits / WORD, awq ? c->out / LANES : c->out };
-	const uint32_t *word = packed_take(r->p, r->name, "qweight", "I32", 2, dim).data;
+	const uint32_t *word = packed_take(r->l, "qweight", "I32", 2, dim).data;
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t row = 0; row < c->out; row++) {
@@ -235,28 +233,27 @@ static void read_order(struct reading *r)
 	struct codes *c = &r->y.codes;
 	const int32_t *index;
 
-	if (!packed_has(r->p, r->name, "g_idx") && r->how->reordered != SAID_YES)
+	if (!packed_has(r->l, "g_idx") && r->how->reordered != SAID_YES)
 		return;
-	index = packed_take(r->p, r->name, "g_idx", "I32", 1, &c->in).data;
+	index = packed_take(r->l, "g_idx", "I32", 1, &c->in).data;
 	for (size_t i = 0; i < c->in; i++) {
 		const size_t usual = c->group ? i / (size_t)c->group : 0;
 
 		if (index[i] < 0 || (size_t)index[i] >= c->groups)
-			packed_refuse(r->p, r->name, "g_idx", "column %zu is in group %d of %zu", i, index[i],
+			packed_refuse(r->l, "g_idx", "column %zu is in group %d of %zu", i, index[i],
 				c->groups);
 		if ((size_t)index[i] != usual && r->how->reordered == SAID_NO)
-			packed_refuse(r->p, r->name, "g_idx", "column %zu is in group %d, expected %zu where "
+			packed_refuse(r->l, "g_idx", "column %zu is in group %d, expected %zu where "
 				"'desc_act' is false", i, index[i], usual);
 		c->group_index[i] = index[i];
 		c->moved |= (size_t)index[i] != usual;
 	}
 }
 
-static struct source_layer read_layer(struct packed *p, const char *name)
+static struct source_layer read_layer(struct packed_layer *l, const size_t dim[2])
 {
-	struct reading r = { .p = p, .name = name, .how = p->data };
+	struct reading r = { .l = l, .how = l->p->data, .dim = { dim[0], dim[1] } };
 
-	shape_of(p, name, r.dim);
 	read_scales(&r);
 	read_zeros(&r);
 	read_codes(&r);

@@ -123,7 +123,7 @@ char *packed_history(const struct packed *p)
 
 /* --- members --- */
 
-bool packed_has(const struct packed *p, const char *name, const char *member)
+static bool has(const struct packed *p, const char *name, const char *member)
 {
 	char *tensor = xformat("%s.%s", name, member);
 	const bool is = safetensors_file(p->tensors, tensor);
@@ -132,27 +132,36 @@ bool packed_has(const struct packed *p, const char *name, const char *member)
 	return is;
 }
 
-bool packed_is(const struct packed *p, const char *name, const char *member, const char *dtype)
+bool packed_has(const struct packed_layer *l, const char *member)
 {
-	char *tensor = xformat("%s.%s", name, member);
-	const bool is = safetensors_file(p->tensors, tensor) &&
-		!strcmp(safetensors_raw(p->tensors, tensor).dtype, dtype);
-
-	free(tensor);
-	return is;
+	return has(l->p, l->name, member);
 }
 
-size_t packed_numbers(const struct packed *p, const char *name, const char *member)
+/* rank -1: it is not there */
+static struct safetensors_raw raw(const struct packed_layer *l, const char *member)
 {
-	char *tensor = xformat("%s.%s", name, member);
-	struct safetensors_raw t = { .rank = 0 };
-	size_t n;
+	char *tensor = xformat("%s.%s", l->name, member);
+	const struct safetensors_raw t = packed_has(l, member) ? safetensors_raw(l->p->tensors, tensor) :
+		(struct safetensors_raw){ .rank = -1 };
 
-	if ((n = safetensors_file(p->tensors, tensor) != NULL))
-		t = safetensors_raw(p->tensors, tensor);
+	free(tensor);
+	return t;
+}
+
+bool packed_is(const struct packed_layer *l, const char *member, const char *dtype)
+{
+	const struct safetensors_raw t = raw(l, member);
+
+	return t.rank >= 0 && !strcmp(t.dtype, dtype);
+}
+
+size_t packed_numbers(const struct packed_layer *l, const char *member)
+{
+	const struct safetensors_raw t = raw(l, member);
+	size_t n = t.rank >= 0;
+
 	for (int i = 0; i < t.rank; i++)
 		n *= t.dim[i];
-	free(tensor);
 	return n;
 }
 
@@ -168,7 +177,7 @@ char *packed_name(const struct packed *p, const char *tensor)
 		return NULL;
 	name = xformat("%.*s", (int)(member - tensor), tensor);
 	for (const char *const *m = p->kind->marks; *m && !marked; m++)
-		marked = packed_has(p, name, *m);
+		marked = has(p, name, *m);
 	if (marked)
 		return name;
 	free(name);
@@ -190,16 +199,16 @@ bool packed_left(const char *tensor)
 const char *packed_member(const struct packed *p, const char *name, size_t i)
 {
 	for (const char *const *m = p->kind->members; *m; m++)
-		if (packed_has(p, name, *m) && !i--)
+		if (has(p, name, *m) && !i--)
 			return *m;
 	return NULL;
 }
 
-_Noreturn void packed_refuse(const struct packed *p, const char *name, const char *member, const char *fmt,
-	...)
+_Noreturn void packed_refuse(const struct packed_layer *l, const char *member, const char *fmt, ...)
 {
-	char *tensor = xformat("%s.%s", name, member), *what = NULL;
-	const char *file = safetensors_file(p->tensors, tensor), *other = packed_member(p, name, 0);
+	struct safetensors *tensors = l->p->tensors;
+	char *tensor = xformat("%s.%s", l->name, member), *what = NULL;
+	const char *file = safetensors_file(tensors, tensor), *other = packed_member(l->p, l->name, 0);
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -207,12 +216,12 @@ _Noreturn void packed_refuse(const struct packed *p, const char *name, const cha
 		die("out of memory");
 	va_end(ap);
 	if (!file && other) {	/* that of its neighbours */
-		char *neighbour = xformat("%s.%s", name, other);
+		char *neighbour = xformat("%s.%s", l->name, other);
 
-		file = safetensors_file(p->tensors, neighbour);
+		file = safetensors_file(tensors, neighbour);
 		free(neighbour);
 	}
-	die("%s: %s: %s", file ? file : p->config_name, tensor, what);
+	die("%s: %s: %s", file ? file : l->p->config_name, tensor, what);
 }
 
 static unsigned member_bit(const struct packed *p, const char *member)
@@ -246,30 +255,27 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-void packed_skip(struct packed *p, const char *member)
+void packed_skip(struct packed_layer *l, const char *member)
 {
-	p->taken |= member_bit(p, member);
+	l->taken |= member_bit(l->p, member);
 }
 
-static struct safetensors_raw take(struct packed *p, const char *name, const char *member, const char *dtypes)
+static struct safetensors_raw take(struct packed_layer *l, const char *member, const char *dtypes)
 {
-	char *tensor = xformat("%s.%s", name, member);
-	struct safetensors_raw t;
+	const struct safetensors_raw t = raw(l, member);
 
-	if (!packed_has(p, name, member))
-		packed_refuse(p, name, member, "is missing, %s needs it", name);
-	t = safetensors_raw(p->tensors, tensor);
+	if (t.rank < 0)
+		packed_refuse(l, member, "is missing, %s needs it", l->name);
 	if (!has_word(dtypes, t.dtype))
-		packed_refuse(p, name, member, "is stored as %s, expected %s", t.dtype, dtypes);
-	p->taken |= member_bit(p, member);
-	free(tensor);
+		packed_refuse(l, member, "is stored as %s, expected %s", t.dtype, dtypes);
+	packed_skip(l, member);
 	return t;
 }
 
-struct safetensors_raw packed_take(struct packed *p, const char *name, const char *member, const char *dtypes,
-	int rank, const size_t dim[])
+struct safetensors_raw packed_take(struct packed_layer *l, const char *member, const char *dtypes, int rank,
+	const size_t dim[])
 {
-	const struct safetensors_raw t = take(p, name, member, dtypes);
+	const struct safetensors_raw t = take(l, member, dtypes);
 	bool same = t.rank == rank;
 	char is[128], expected[128];
 
@@ -279,7 +285,7 @@ struct safetensors_raw packed_take(struct packed *p, const char *name, const cha
 		return t;
 	name_extents(t.rank, t.dim, is);
 	name_extents(rank, dim, expected);
-	packed_refuse(p, name, member, "its shape is %s, expected %s", is, expected);
+	packed_refuse(l, member, "its shape is %s, expected %s", is, expected);
 }
 
 /* Numbers of a type, and which of ours it is. */
@@ -302,28 +308,28 @@ static float *widen(size_t n, const void *x, const char *dtype, enum scale_type 
 	return y;
 }
 
-float *packed_floats(struct packed *p, const char *name, const char *member, int rank, const size_t dim[],
+float *packed_floats(struct packed_layer *l, const char *member, int rank, const size_t dim[],
 	enum scale_type *type)
 {
 	static const char dtypes[] = "F32 F16 BF16 F8_E8M0";
-	const struct safetensors_raw t = rank < 0 ? take(p, name, member, dtypes) :
-		packed_take(p, name, member, dtypes, rank, dim);
+	const struct safetensors_raw t = rank < 0 ? take(l, member, dtypes) :
+		packed_take(l, member, dtypes, rank, dim);
 	enum scale_type any;
 	size_t n = 1;
 
 	for (int i = 0; i < t.rank; i++)
 		n *= t.dim[i];
 	if (rank < 0 && n != dim[0])
-		packed_refuse(p, name, member, "has %zu numbers, expected %zu", n, dim[0]);
+		packed_refuse(l, member, "has %zu numbers, expected %zu", n, dim[0]);
 	return widen(n, t.data, t.dtype, type ? type : &any);
 }
 
-struct source_layer packed_scaled(struct packed *p, const char *name, const char *member, const size_t dim[2],
+struct source_layer packed_scaled(struct packed_layer *l, const char *member, const size_t dim[2],
 	struct format storage, long group, size_t rows)
 {
 	const size_t extents[] = { group < 0 ? 1 : ceil_div(dim[0], rows), linear_groups(dim[1], group) };
 	enum scale_type type;
-	float *scale = packed_floats(p, name, member, group < 0 ? -1 : 2, extents, &type);
+	float *scale = packed_floats(l, member, group < 0 ? -1 : 2, extents, &type);
 	struct source_layer y;
 
 	format_scales(&storage, type);
@@ -347,19 +353,26 @@ unsigned packed_field(const uint32_t word[], size_t stride, size_t at, int bits)
 	return (unsigned)(two >> shift) & ((1U << bits) - 1);
 }
 
-struct source_layer packed_read(struct packed *p, const char *name)
+void packed_shape(const struct packed *p, const char *name, size_t dim[2])
 {
+	p->kind->shape(&(struct packed_layer){ p, name, 0 }, dim);
+}
+
+struct source_layer packed_read(const struct packed *p, const char *name)
+{
+	struct packed_layer l = { p, name, 0 };
+	struct source_layer y;
 	const char *member;
 	char why[MEMBER_WHY];
-	struct source_layer y;
+	size_t dim[2];
 
-	p->taken = 0;
-	y = p->kind->read(p, name);
+	p->kind->shape(&l, dim);
+	y = p->kind->read(&l, dim);
 	for (size_t i = 0; (member = packed_member(p, name, i)); i++)
-		if (!(p->taken & member_bit(p, member)))
-			packed_refuse(p, name, member, "is there, but has no place in a layer of this "
+		if (!(l.taken & member_bit(p, member)))
+			packed_refuse(&l, member, "is there, but has no place in a layer of this "
 				"quantization_config");
 	if (!source_layer_sound(&y, &member, why))
-		packed_refuse(p, name, "weight", "its %s %s", member, why);
+		packed_refuse(&l, "weight", "its %s %s", member, why);
 	return y;
 }

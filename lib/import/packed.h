@@ -21,19 +21,25 @@ struct packed {
 	char *config_name;		/* of config.json, for messages */
 	json_t *config;			/* the quantization_config */
 	void *data;			/* of the kind */
-	unsigned taken;			/* members of the layer that is read, by their numbers */
+};
+
+/* A layer that is read. */
+struct packed_layer {
+	const struct packed *p;
+	const char *name;
+	unsigned taken;			/* members, by their numbers */
 };
 
 struct packed_kind {
 	const char *method;		/* quant_method of quantization_config */
 	const char *const *marks;	/* a layer that has one of these members is packed; NULL-terminated */
-	const char *const *members;	/* all that may stand for its weight, marks too; at most 32 */
+	const char *const *members;	/* all that a packed weight may consist of, marks too; at most 32 */
 	void (*open)(struct packed *p);	/* dies where quantization_config is not understood; p->data */
 	void (*close)(struct packed *p);
 	/* Extents [out, in], by what the files say of the members. */
-	void (*shape)(const struct packed *p, const char *name, size_t dim[2]);
-	/* Codes and parameters; members that it does not take must not be there. */
-	struct source_layer (*read)(struct packed *p, const char *name);
+	void (*shape)(struct packed_layer *l, size_t dim[2]);
+	/* Codes and parameters; members that neither takes must not be there. dim: what shape() found. */
+	struct source_layer (*read)(struct packed_layer *l, const size_t dim[2]);
 };
 
 /*
@@ -52,33 +58,32 @@ bool packed_left(const char *tensor);
 /* The i-th member that is there, in the order of the kind's; NULL: there are fewer. */
 const char *packed_member(const struct packed *p, const char *name, size_t i);
 /* What the kind reads, checked. */
-struct source_layer packed_read(struct packed *p, const char *name);
+void packed_shape(const struct packed *p, const char *name, size_t dim[2]);
+struct source_layer packed_read(const struct packed *p, const char *name);
 
 /* --- for kinds; all die with "FILE: NAME.MEMBER: what is wrong" --- */
 
-bool packed_has(const struct packed *p, const char *name, const char *member);
-bool packed_is(const struct packed *p, const char *name, const char *member, const char *dtype);
+bool packed_has(const struct packed_layer *l, const char *member);
+bool packed_is(const struct packed_layer *l, const char *member, const char *dtype);
 /* How many numbers a member has; 0: it is not there. */
-size_t packed_numbers(const struct packed *p, const char *name, const char *member);
+size_t packed_numbers(const struct packed_layer *l, const char *member);
 /* A member; dims: 0 for any extent; dtypes: those it may have, "I32 U32". */
-struct safetensors_raw packed_take(struct packed *p, const char *name, const char *member, const char *dtypes,
-	int rank, const size_t dim[]);
+struct safetensors_raw packed_take(struct packed_layer *l, const char *member, const char *dtypes, int rank,
+	const size_t dim[]);
 /* The same of F32, F16, BF16 and F8_E8M0 in float; free() it. rank -1: of any rank, dim[0] numbers. *type:
  * theirs. */
-float *packed_floats(struct packed *p, const char *name, const char *member, int rank, const size_t dim[],
+float *packed_floats(struct packed_layer *l, const char *member, int rank, const size_t dim[],
 	enum scale_type *type);
 /*
  * A layer of extents dim[2] with the scales of a member and of their type: one where group is -1, else
  * [⌈out/rows⌉, groups], each for so many rows.
  */
-struct source_layer packed_scaled(struct packed *p, const char *name, const char *member, const size_t dim[2],
+struct source_layer packed_scaled(struct packed_layer *l, const char *member, const size_t dim[2],
 	struct format storage, long group, size_t rows);
 /* Takes a member, of any type and extents, that has no form here. */
-void packed_skip(struct packed *p, const char *member);
-_Noreturn void packed_refuse(const struct packed *p, const char *name, const char *member, const char *fmt,
-	...)
-	__attribute__((format(printf, 4, 5)));
-/* Bits [at, at + bits) of words whose neighbours are `stride` apart, from the lowest of each on; bits <= 8.
- * */
+void packed_skip(struct packed_layer *l, const char *member);
+_Noreturn void packed_refuse(const struct packed_layer *l, const char *member, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* At most 8 bits from bit `at` on, of words that are `stride` apart, each from its lowest bit on. */
 unsigned packed_field(const uint32_t word[], size_t stride, size_t at, int bits);
 #endif

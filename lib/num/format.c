@@ -23,6 +23,7 @@ static bool int_fill(struct format *f)
 
 	f->bits = f->n;
 	f->max = half - 1;
+	f->integers = true;
 	for (int c = 0; c < 2 * half - 1; c++)
 		f->grid[c] = c - (half - 1);
 	f->code_last = (uint8_t)(2 * half - 2);
@@ -33,6 +34,7 @@ static bool uint_fill(struct format *f)
 {
 	f->bits = f->n;
 	f->max = (1 << f->n) - 1;
+	f->integers = true;
 	for (int c = 0; c < 1 << f->n; c++)
 		f->grid[c] = c;
 	return true;

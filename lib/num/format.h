@@ -23,6 +23,7 @@ struct format {
 	char name[12];			/* canonical, lower case */
 	int bits;
 	bool asymmetric;		/* codes count from a zero point */
+	bool integers;			/* int<N> and uint<N>: values are whole numbers, one a code */
 	float max;			/* largest value; asymmetric: the largest code */
 	float unit;			/* power of two of which all values are multiples */
 	float grid[256];		/* value of a code; codes that stand for none repeat 0 */
