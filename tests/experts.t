@@ -118,7 +118,7 @@ py folders
 import() { model-import -q "$1" -o x.h5; }
 no 'missing' 1 'missing: model.layers.1.mlp.experts.3.up_proj.weight: is missing, a Qwen3MoeForCausalLM needs it' \
 	import missing
-no 'beyond' 1 'model.layers.1.mlp.experts.5.up_proj.weight: stands beyond the 5 experts of config.json' import beyond
+no 'beyond' 1 'model.layers.1.mlp.experts.5.up_proj.weight: is beyond the 5 experts of config.json' import beyond
 no 'shape' 1 'model.layers.0.mlp.experts.0.[a-z_.]*: its shape is not the \[.*12.*\] of config.json' import shape
 no 'no router' 1 'model.layers.0.block_sparse_moe.gate.weight: is missing, a MixtralForCausalLM needs it' import router
 no 'too many a token' 1 "'num_experts_per_tok' is 5, there are only 4 experts" import many

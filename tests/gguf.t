@@ -158,7 +158,7 @@ bad rope-freqs 'rope_freqs.weight: does not scale as Llama 3 does'
 bad rope-blunt 'rope_freqs.weight: does not scale as Llama 3 does'
 bad rope-short 'rope_freqs.weight: is not 4 numbers of type F32'
 bad rope-below 'rope_freqs.weight: element 0 is 0.5, expected a divisor from 1 on'
-bad rope-both 'rope_freqs.weight: rotary scaling by frequency is not supported beside others'
+bad rope-both 'rope_freqs.weight: rotary scaling by frequency is not supported with others'
 for k in block_count context_length embedding_length feed_forward_length attention.head_count \
 	attention.layer_norm_rms_epsilon; do
 	bad no-$k "llama.$k: is missing"

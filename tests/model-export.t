@@ -102,7 +102,7 @@ for s in 'int3 Q4_0' 'int5 Q5_0' 'int8 Q8_0' 'uint6 Q8_0' 'e1m2 Q4_0' 'e2m1 Q5_0
 	ok "$1: the same numbers" py same_weights b-hf.h5 b-again.h5
 	ok "... as $2" py holds b.gguf "$2"
 done
-for s in 'uint3 7 Q4_1 Q4_0' 'uint4 7 Q4_1 Q4_0' 'uint5 6 Q5_1 Q5_0' 'uint8 7 F32 Q8_0'; do
+for s in 'uint3 7 Q4_0 Q4_0' 'uint4 7 Q4_1 Q4_0' 'uint5 6 Q5_1 Q5_0' 'uint8 7 F32 Q8_0'; do
 	set -- $s
 	rtn --storage "$1" --scale-dtype f16 --scale-bits "$2" llama-gqa.h5
 	gguf && hf

@@ -48,7 +48,7 @@ is 'one bias' "$(grep -c 'q_proj.bias: .* has no such bias: it is left out' warn
 model-import beyond -o beyond.h5 2>warning
 is 'blocks beyond those of config.json: one warning' "$(cat warning)" \
 	"model-import: warning: beyond: model.layers.10.input_layernorm.weight: \
-stands beyond the 10 blocks of config.json: it and 8 more are left out"
+is beyond the 10 blocks of config.json: it and 8 more are left out"
 ok 'and are not there' py not_there
 ok 'the other names are free' \
 	sh -c 'model-import -q configs -o configs.h5 && h5ls configs.h5/configs/x && h5ls configs.h5/tokenizers'

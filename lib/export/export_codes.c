@@ -91,16 +91,19 @@ static uint8_t middle_code(const struct linear *l)
 	return (uint8_t)(1 << (l->storage.bits - 1));
 }
 
+bool export_is_centred(const struct linear *l)
+{
+	for (size_t k = 0; l->storage.asymmetric && k < linear_scales(l); k++)
+		if (l->zero[k] != middle_code(l))
+			return false;
+	return true;
+}
+
 bool export_is_symmetric(const struct export_weight *w)
 {
-	for (size_t i = 0; i < w->n; i++) {
-		const struct linear *l = &w->layer[i].linear;
-		const size_t n = l->group == -1 ? 1 : l->out * l->groups;
-
-		for (size_t k = 0; l->storage.asymmetric && k < n; k++)
-			if (l->zero[k] != middle_code(l))
-				return false;
-	}
+	for (size_t i = 0; i < w->n; i++)
+		if (!export_is_centred(&w->layer[i].linear))
+			return false;
 	return true;
 }
 
@@ -112,7 +115,7 @@ uint8_t export_code_offset(const struct linear *l)
 uint8_t export_zero(const struct linear *l, size_t row, size_t group)
 {
 	return !l->storage.asymmetric ? middle_code(l) :
-		l->zero[l->group == -1 ? 0 : row * l->groups + group];
+		l->zero[linear_scale_at(l, row, group)];
 }
 
 void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v)

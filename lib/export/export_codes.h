@@ -29,7 +29,8 @@ void export_check_codes(const struct export *e, const struct export_weight *w);
 bool export_neighbours(const struct linear *l);
 void export_check_neighbours(const struct export *e, const struct export_weight *w);
 
-/* Whether zero points, if there are any, are those of signed integers: the middle code of each group. */
+/* Whether zero points, if there are any, are those of signed integers: all the middle code; of all layers. */
+bool export_is_centred(const struct linear *l);
 bool export_is_symmetric(const struct export_weight *w);
 /* What is added to codes of integers for those of others, whose middle is 2^(b-1). */
 uint8_t export_code_offset(const struct linear *l);

@@ -29,7 +29,7 @@ static float scale_at(const struct export_scales *s, size_t row, size_t group, s
 
 	k = our_group(s, l, group, columns);
 	if (divided)
-		return l->scale[(l->group == -1 ? 0 : of_layer * l->groups) + k];
+		return l->scale[linear_scale_at(l, of_layer, k)];
 	return linear_unit_scale(l, of_layer, k) *
 		(whole->compute.kind && !l->compute.kind ? linear_unit_scale(whole, of_layer, 0) : 1);
 }

@@ -34,10 +34,8 @@ void folder_put_text(struct export *e, const char *file, const char *text)
 	folder_write(&e->folder->folder, file, strlen(text), text);
 }
 
-/* Numbers in the dtype: x, or new memory. */
-static void *narrow(const struct export *e, const char *name, size_t n, float x[n])
+void *folder_narrow(const struct export *e, const char *name, enum half_type dtype, size_t n, float *x)
 {
-	const enum half_type dtype = e->options.dtype;
 	uint16_t *y;
 
 	if (dtype == HALF_NONE)
@@ -61,7 +59,7 @@ void folder_add_plain(const struct export *e, struct safetensors_output *out, co
 
 	for (int i = 0; i < rank; i++)
 		n *= t.dim[i] = dim[i];
-	t.data = y = narrow(e, name, n, x);
+	t.data = y = folder_narrow(e, name, e->options.dtype, n, x);
 	safetensors_add(out, name, t);
 	if (y != x)
 		free(y);
@@ -117,8 +115,7 @@ void folder_tensor(struct export *e, const char *name, const struct tensor *t)
 	const size_t n = tensor_count(t);
 	float *x = xalloc(n, sizeof *x);
 
-	half_widen(n, x, t->data, t->type == TENSOR_F16 ? HALF_F16 :
-		t->type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE);
+	half_widen(n, x, t->data, tensor_half(t->type));
 	folder_put_plain(e, name, t->rank, t->dim, x);
 	free(x);
 }

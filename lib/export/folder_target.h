@@ -29,6 +29,8 @@ void folder_put_plain(struct export *e, const char *name, int rank, const size_t
 /* The same into files of another folder. */
 void folder_add_plain(const struct export *e, struct safetensors_output *out, const char *name, int rank,
 	const size_t dim[], float *x);
+/* n numbers in the dtype: x, or new memory; dies where one is beyond it. */
+void *folder_narrow(const struct export *e, const char *name, enum half_type dtype, size_t n, float *x);
 /* Dies if a layer rounds its inputs, which this target does not write, unless that is to be left out. */
 void folder_check_inputs(const struct export *e, const struct export_weight *w);
 

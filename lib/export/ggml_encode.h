@@ -8,9 +8,10 @@
  *		ggml_encode(&linear, type, row, blocks, &rounding);
  *
  * A number is d (q - c), c the type's own 8, 16 or 0, or d q + m. Values of a format that are whole multiples
- * of a power of two u become q, and d is u times the scale: MXFP4 takes those of e2m1 under powers of two;
- * Q4_0 -7 to 7, Q5_0 -15 to 15, Q8_0 -127 to 127; formats with a zero point z go to Q4_1 and Q5_1 with
- * m = -z d, and to the symmetric types where all zero points are half of the range.
+ * of a power of two u become q, and d is u times the scale: Q4_0 takes those from -7 u to 7 u, Q5_0 to 15 u,
+ * Q8_0 to 127 u; MXFP4 those of e2m1 under powers of two. Of a format with a zero point z the values are
+ * code - z; Q4_1 and Q5_1 take codes of 4 and 5 bits with any z, m = -z d, and the others codes of their own
+ * bits where all z are half of the range. A type is a row of ggml_types, which says its numbers.
  */
 #ifndef EXPORT_GGML_ENCODE_H
 #define EXPORT_GGML_ENCODE_H
@@ -24,13 +25,11 @@
  * any other.
  */
 const struct ggml_type *ggml_for(const struct linear *l, bool q8, const char **why);
-/* Whether it has m, so that zero point times scale must be a half float, of 11 bits: it is one where the
- * scale has 7 significant bits at most (Q4_1), or 6 (Q5_1). */
-bool ggml_has_minimum(const struct ggml_type *type);
 /* Whether 32 columns of a block are all of one group. */
 bool ggml_groups_fit(const struct linear *l);
 
-/* d and m that a half float does not hold are rounded to the nearest one, and counted. */
+/* d and m that a half float does not hold are rounded to the nearest one, and counted. A half float has 11
+ * bits: zero point times scale is one if the scale has 7 significant bits at most (Q4_1), or 6 (Q5_1). */
 struct ggml_rounding {
 	size_t blocks, beyond;		/* with a d or m that is rounded; that becomes infinite */
 	double error;			/* sum of squares of what it changed */

@@ -23,7 +23,7 @@ struct experts { char *name; size_t at, bytes, n; uint32_t type; };
 /* Quantized weights that are written plainly: what they have that no blocks hold, how many, the first. */
 struct plain { const char *why; size_t n; char *first; };
 
-struct result {
+struct gguf_file {
 	struct gguf_output *out;
 	const struct gguf_row *row;
 	struct gguf_sizes sizes;
@@ -37,7 +37,7 @@ struct result {
 /* A name of transformers in GGUF: of which row, of which expert. */
 struct name { char *theirs; const struct gguf_name *row; size_t expert; };
 
-/* Where digits of the name stand for a mark of the pattern; *s goes behind them. */
+/* Digits of the name, in the place of a mark of the pattern; *s goes past them. */
 static bool match_number(const char **s, char number[NUMBER])
 {
 	size_t n = 0;
@@ -66,7 +66,7 @@ static bool match(const char *pattern, const char *name, size_t n, char block[NU
 /* "blk.0.attn_q.weight" of "model.layers.0.self_attn.q_proj.weight"; dies where there is none. */
 static struct name name_of(const struct export *e, const char *ours)
 {
-	const struct result *r = e->data;
+	const struct gguf_file *r = e->data;
 	const char *member = strrchr(ours, '.');
 	char block[NUMBER] = "", expert[NUMBER] = "";
 	const struct gguf_name *row = r->row->names;
@@ -84,7 +84,7 @@ static struct name name_of(const struct export *e, const char *ours)
 }
 
 /* Rows of so many bytes in transformers' order, as the file has them; frees x. */
-static char *stored_order(const struct result *r, const struct gguf_layout *l, size_t rows, size_t bytes,
+static char *stored_order(const struct gguf_file *r, const struct gguf_layout *l, size_t rows, size_t bytes,
 	char *x)
 {
 	char *y = l->rows == GGUF_ROWS_AS_IS ? x : xalloc(rows, bytes);
@@ -100,7 +100,7 @@ static char *stored_order(const struct result *r, const struct gguf_layout *l, s
 static size_t place_of(struct export *e, const struct name *name, uint32_t type, int rank, const size_t dim[],
 	size_t bytes)
 {
-	struct result *r = e->data;
+	struct gguf_file *r = e->data;
 	const size_t all[] = { r->sizes.experts, dim[0], rank > 1 ? dim[1] : 0 };
 	struct experts *x = r->experts;
 
@@ -128,36 +128,26 @@ static size_t place_of(struct export *e, const struct name *name, uint32_t type,
 	return x->at + name->expert * bytes;
 }
 
-/* Numbers of floats in the dtype, as bytes; frees x. */
-static char *narrow(const struct export *e, const char *name, enum half_type dtype, size_t n, float *x)
-{
-	uint16_t *y;
-
-	if (dtype == HALF_NONE)
-		return (char *)x;
-	y = xalloc(n, sizeof *y);
-	half_narrow(n, y, x, dtype);
-	if (!half_finite(n, y, dtype))
-		die("%s: %s: has a number beyond those of f16, expected --dtype bf16 or f32", e->from, name);
-	free(x);
-	return (char *)y;
-}
-
 /* Writes rows of numbers by rows of transformers; frees x. */
 static void put_plain(struct export *e, const struct name *name, enum half_type dtype, int rank,
 	const size_t dim[], float *x)
 {
-	static const uint32_t types[] = { [HALF_NONE] = 0, [HALF_F16] = 1, [HALF_BF16] = 30 };
-	struct result *r = e->data;
+	static const enum ggml_id types[] = { [HALF_NONE] = GGML_F32, [HALF_F16] = GGML_F16,
+		[HALF_BF16] = GGML_BF16 };
+	struct gguf_file *r = e->data;
 	const size_t rows = dim[0], columns = rank > 1 ? dim[1] : 1, bytes = columns * half_size(dtype);
 	const struct gguf_layout *l = &gguf_layouts[name->row->layout];
 	const bool one = l->one_row && rows == 1;
 	char *y;
 
+	if (l->f32)
+		dtype = HALF_NONE;
 	for (size_t i = 0; l->plus != 0 && i < rows * columns; i++)
 		x[i] += l->plus;
-	y = stored_order(r, l, rows, bytes,
-		narrow(e, name->theirs, dtype, rows * columns, x));
+	y = folder_narrow(e, name->theirs, dtype, rows * columns, x);
+	if (y != (char *)x)
+		free(x);
+	y = stored_order(r, l, rows, bytes, y);
 	gguf_write(r->out, place_of(e, name, types[dtype], one ? 1 : rank, dim + one, rows * bytes), y,
 		rows * bytes);
 	free(y);
@@ -203,7 +193,7 @@ static double squares(const struct export_weight *w)
 	return sum;
 }
 
-/* Options beside --blocks none and --allow-rounding, with a comma behind each. */
+/* Options that would do besides --blocks none and --allow-rounding, each with a comma. */
 static const char *other_scales(const struct format *f, bool product)
 {
 	if (f->group)
@@ -220,7 +210,7 @@ static void check_rounding(const struct export *e, const struct export_weight *w
 {
 	static const struct report_column columns[] = { { "change", REPORT_MAX } };
 	static const struct report_table table = { columns, 1, NULL };
-	const bool product = ggml_has_minimum(type);
+	const bool product = type->minimum;
 	struct ggml_rounding all = { 0 };
 	double sum, change;
 
@@ -243,7 +233,7 @@ static void check_rounding(const struct export *e, const struct export_weight *w
 	report_row(e->options.report, &table, w->name, &change);
 }
 
-static void count_plain(struct result *r, const char *why, const char *name)
+static void count_plain(struct gguf_file *r, const char *why, const char *name)
 {
 	struct plain *p = r->plain;
 
@@ -257,7 +247,7 @@ static void count_plain(struct result *r, const char *why, const char *name)
 	p->n++;
 }
 
-static void warn_plain(const struct export *e, const struct result *r)
+static void warn_plain(const struct export *e, const struct gguf_file *r)
 {
 	char *list = xformat("%s", "");
 
@@ -278,7 +268,7 @@ static void warn_plain(const struct export *e, const struct result *r)
 static void put_blocks(struct export *e, const struct name *name, const struct export_weight *w,
 	const struct ggml_type *type)
 {
-	struct result *r = e->data;
+	struct gguf_file *r = e->data;
 	const size_t bytes = w->columns / type->length * type->bytes;
 	struct ggml_rounding *rounding = xalloc(w->rows, sizeof *rounding);
 	char *y = xalloc(w->rows, bytes);
@@ -299,7 +289,7 @@ static void put_blocks(struct export *e, const struct name *name, const struct e
 
 static void put_tokenizer(struct export *e)
 {
-	struct result *r = e->data;
+	struct gguf_file *r = e->data;
 	const char *json = e->text[TEXT_TOKENIZER];
 	char *why = json ? gguf_put_tokenizer(r->out, e->to, e->text, e->config) : NULL;
 
@@ -316,7 +306,7 @@ static void put_tokenizer(struct export *e)
 
 static void begin(struct export *e)
 {
-	struct result *r = e->data = xalloc(1, sizeof *r);
+	struct gguf_file *r = e->data = xalloc(1, sizeof *r);
 	const struct stack *s = config_last(e->config);
 	size_t room = 0;
 
@@ -338,7 +328,6 @@ static void weight(struct export *e, const struct export_weight *w)
 {
 	char *whole = xformat("%s.weight", w->name);
 	struct name name = name_of(e, whole);
-	const bool router = strstr(name.theirs, "ffn_gate_inp") != NULL;
 	const bool vector = gguf_layouts[name.row->layout].one_row;
 	const char *why;
 	const struct ggml_type *type = blocks_of(e, w, &why);
@@ -349,7 +338,7 @@ static void weight(struct export *e, const struct export_weight *w)
 	if (type && !vector)
 		put_blocks(e, &name, w, type);
 	else
-		put_plain(e, &name, router ? HALF_NONE : e->options.dtype, 2,
+		put_plain(e, &name, e->options.dtype, 2,
 			(size_t []){ w->rows, w->columns }, export_dense(w));
 	free(whole);
 	free(name.theirs);
@@ -361,15 +350,14 @@ static void tensor(struct export *e, const char *ours, const struct tensor *t)
 	struct name name = name_of(e, ours);
 	float *x = xalloc(n, sizeof *x);
 
-	half_widen(n, x, t->data, t->type == TENSOR_F16 ? HALF_F16 :
-		t->type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE);
+	half_widen(n, x, t->data, tensor_half(t->type));
 	put_plain(e, &name, HALF_NONE, t->rank, t->dim, x);
 	free(name.theirs);
 }
 
 static void end(struct export *e)
 {
-	struct result *r = e->data;
+	struct gguf_file *r = e->data;
 
 	for (size_t i = 0; i < r->stacks; i++) {
 		if (r->experts[i].n != r->sizes.experts)

@@ -11,6 +11,7 @@
 #include "io/same.h"
 #include "io/tree.h"
 #include "model/basis.h"
+#include "model/layer.h"
 #include "num/half.h"
 
 /* Relative differences below these are taken. bf16 rounds by 2⁻⁸ at most, and both gains may be rounded. */
@@ -100,11 +101,6 @@ struct part *adopt_open(const char *path, const struct checkpoint *k)
 	return model;
 }
 
-static enum half_type half_of(enum tensor_type t)
-{
-	return t == TENSOR_F16 ? HALF_F16 : t == TENSOR_BF16 ? HALF_BF16 : HALF_NONE;
-}
-
 /* ‖a - b‖/‖b‖ */
 static double distance(const struct tensor *a, const struct tensor *b)
 {
@@ -116,8 +112,8 @@ static double distance(const struct tensor *a, const struct tensor *b)
 
 	for (size_t i = 0, m; i < n; i += m) {
 		m = min(n - i, MANY);
-		half_widen(m, x, p + i * tensor_size(a->type), half_of(a->type));
-		half_widen(m, y, q + i * tensor_size(b->type), half_of(b->type));
+		half_widen(m, x, p + i * tensor_size(a->type), tensor_half(a->type));
+		half_widen(m, y, q + i * tensor_size(b->type), tensor_half(b->type));
 		for (size_t j = 0; j < m; j++) {
 			error += ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
 			whole += (double)y[j] * (double)y[j];

@@ -18,7 +18,7 @@ static bool is_buffer(const struct checkpoint *k, const char *name)
 	return false;
 }
 
-/* Whether a tensor of that path stands below the dataset that is here. */
+/* Whether a tensor of that path would be inside the dataset that is here. */
 static bool is_below(const char *path, const char *dataset)
 {
 	size_t n = strlen(dataset);
@@ -124,7 +124,7 @@ static void check_expert(const struct checkpoint *k, const struct stack *s, cons
 	size_t expert, const char *name)
 {
 	if (expert >= stack_copies(s, row))
-		die("%s: %s: stands beyond the %zu experts of config.json", k->source->path, name,
+		die("%s: %s: is beyond the %zu experts of config.json", k->source->path, name,
 			s->experts);
 }
 
@@ -228,7 +228,7 @@ static void list_entries(struct checkpoint *k)
 {
 	const struct source *s = k->source;
 	struct omitted omitted[OMISSIONS] = { 0 };
-	char *why = xformat("stands beyond the %zu blocks of config.json", config_last(k->config)->blocks);
+	char *why = xformat("is beyond the %zu blocks of config.json", config_last(k->config)->blocks);
 
 	/* one more: of a tied pair the source may have one */
 	k->entry = xalloc(s->n * LINEARS + 1, sizeof *k->entry);
@@ -236,7 +236,7 @@ static void list_entries(struct checkpoint *k)
 		list_entry(k, t, omitted);
 	leave_out(k, omitted[BEYOND].first, omitted[BEYOND].n, why);
 	leave_out(k, omitted[AFTER].first, omitted[AFTER].n,
-		"stands behind the features that vision_feature_layer names");
+		"comes after the features that vision_feature_layer names");
 	free(why);
 }
 
@@ -258,8 +258,9 @@ static void tie_head(struct checkpoint *k)
 	struct source *s = k->source;
 
 	if ((embedding && embedding->source->packed) || (head && head->source->packed && !embedding))
-		die("%s: %s: is quantized, and tied: it is two layers, expected weights that are not",
-			s->path, embedding ? embedding->source->name : head->source->name);
+		die("%s: %s: is quantized and tied to the %s (tie_word_embeddings), expected a weight that "
+			"is not", s->path, embedding ? embedding->source->name : head->source->name,
+			embedding ? "head" : "embedding");
 	if (head && head->source->packed)
 		return;
 	if (embedding && head) {
@@ -285,7 +286,7 @@ static void tie_head(struct checkpoint *k)
 	sort(k);
 }
 
-/* A tensor cannot stand where the path of another has a group. */
+/* A tensor cannot be where the path of another has a group. */
 static void check_paths(const struct checkpoint *k)
 {
 	const char *from = k->source->path;

@@ -5,7 +5,7 @@
  * Names change dots into slashes. A layer of the checkpoint that holds several layers of
  * the tree (enum row_order) becomes an entry for each of these. A tied head is an entry
  * with the tensor of the embedding. Left out are buffers that follow from the config, and,
- * with a warning, blocks beyond those of the config, what of an encoder stands behind the
+ * with a warning, blocks beyond those of the config, what of an encoder comes after the
  * features that are used, and biases that the class has no parameter for: readers of a tree
  * would use them. Other tensors that the class does not know stay, with a warning, if they
  * can be read.

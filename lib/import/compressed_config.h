@@ -4,7 +4,7 @@
  *
  * A layer has the scheme of the member of config_groups whose targets name it: exactly, or by a pattern
  * "re:..." from its first letter on, or as "Linear", which all layers with codes are; the first of these that
- * there is, unless the list `ignore` names it likewise.
+ * there is. Layers that the list `ignore` names in one of these ways have none.
  *
  * Source: the package compressed-tensors 0.20, utils/match.py and quantization/quant_config.py.
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ggml.c -- one row a type, one function a layout of blocks; see ggml.h */
 #include "import/ggml.h"
-#include <stdbool.h>
 #include <string.h>
 #include "num/bits.h"
 #include "num/half.h"
@@ -173,20 +172,27 @@ static void mxfp4(size_t n, float y[], const uint8_t x[])
 	}
 }
 
+#define NAMED(i, n) { .id = i, .name = n }
 const struct ggml_type ggml_types[] = {
-	{ 0, "F32", 1, 4, f32 }, { 1, "F16", 1, 2, f16 }, { 30, "BF16", 1, 2, bf16 },
-	{ 2, "Q4_0", 32, 18, q4_0 }, { 3, "Q4_1", 32, 20, q4_1 }, { 6, "Q5_0", 32, 22, q5_0 },
-	{ 7, "Q5_1", 32, 24, q5_1 }, { 8, "Q8_0", 32, 34, q8_0 }, { 12, "Q4_K", 256, 144, q4_k },
-	{ 13, "Q5_K", 256, 176, q5_k }, { 14, "Q6_K", 256, 210, q6_k }, { 39, "MXFP4", 32, 17, mxfp4 },
+	{ GGML_F32, "F32", 1, 4, .decode = f32 }, { GGML_F16, "F16", 1, 2, .decode = f16 },
+	{ GGML_BF16, "BF16", 1, 2, .decode = bf16 },
+	{ 2, "Q4_0", 32, 18, q4_0, .bits = 4, .offset = 8, .max = 7 },
+	{ 3, "Q4_1", 32, 20, q4_1, .bits = 4, .minimum = true },
+	{ 6, "Q5_0", 32, 22, q5_0, .bits = 5, .offset = 16, .max = 15 },
+	{ 7, "Q5_1", 32, 24, q5_1, .bits = 5, .minimum = true },
+	{ GGML_Q8_0, "Q8_0", 32, 34, q8_0, .bits = 8, .max = 127 },
+	{ 12, "Q4_K", 256, 144, .decode = q4_k }, { 13, "Q5_K", 256, 176, .decode = q5_k },
+	{ 14, "Q6_K", 256, 210, .decode = q6_k },
+	{ 39, "MXFP4", 32, 17, mxfp4, .bits = 4, .e2m1 = true },
 	/* known by name only */
-	{ 9, "Q8_1", 0, 0, NULL }, { 10, "Q2_K", 0, 0, NULL }, { 11, "Q3_K", 0, 0, NULL },
-	{ 15, "Q8_K", 0, 0, NULL }, { 16, "IQ2_XXS", 0, 0, NULL }, { 17, "IQ2_XS", 0, 0, NULL },
-	{ 18, "IQ3_XXS", 0, 0, NULL }, { 19, "IQ1_S", 0, 0, NULL }, { 20, "IQ4_NL", 0, 0, NULL },
-	{ 21, "IQ3_S", 0, 0, NULL }, { 22, "IQ2_S", 0, 0, NULL }, { 23, "IQ4_XS", 0, 0, NULL },
-	{ 24, "I8", 0, 0, NULL }, { 25, "I16", 0, 0, NULL }, { 26, "I32", 0, 0, NULL },
-	{ 27, "I64", 0, 0, NULL }, { 28, "F64", 0, 0, NULL }, { 29, "IQ1_M", 0, 0, NULL },
-	{ 34, "TQ1_0", 0, 0, NULL }, { 35, "TQ2_0", 0, 0, NULL }, { 40, "NVFP4", 0, 0, NULL },
-	{ 0, NULL, 0, 0, NULL },
+	NAMED(9, "Q8_1"), NAMED(10, "Q2_K"), NAMED(11, "Q3_K"),
+	NAMED(15, "Q8_K"), NAMED(16, "IQ2_XXS"), NAMED(17, "IQ2_XS"),
+	NAMED(18, "IQ3_XXS"), NAMED(19, "IQ1_S"), NAMED(20, "IQ4_NL"),
+	NAMED(21, "IQ3_S"), NAMED(22, "IQ2_S"), NAMED(23, "IQ4_XS"),
+	NAMED(24, "I8"), NAMED(25, "I16"), NAMED(26, "I32"),
+	NAMED(27, "I64"), NAMED(28, "F64"), NAMED(29, "IQ1_M"),
+	NAMED(34, "TQ1_0"), NAMED(35, "TQ2_0"), NAMED(40, "NVFP4"),
+	{ .name = NULL },
 };
 
 const struct ggml_type *ggml_find(uint32_t id)

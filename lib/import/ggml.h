@@ -18,10 +18,19 @@
  */
 #ifndef IMPORT_GGML_H
 #define IMPORT_GGML_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { GGML_LENGTH = 256 };	/* of the longest block */
+
+/* Types that are named elsewhere, by their number in a file. */
+enum ggml_id {
+	GGML_F32 = 0,
+	GGML_F16 = 1,
+	GGML_Q8_0 = 8,
+	GGML_BF16 = 30
+};
 
 struct ggml_type {
 	uint32_t id;		/* in a file */
@@ -29,6 +38,12 @@ struct ggml_type {
 	size_t length, bytes;	/* of a block; 0 where it is not known here how the type is stored */
 	/* n blocks as n · length numbers */
 	void (*decode)(size_t n, float y[], const uint8_t x[]);
+	/* How codes of a layer are written (export/ggml_encode.h): d, m, fifth bits, 4 or 8 bits of each. */
+	int bits;		/* of a code; 0: none are written */
+	int offset;		/* what a code is more than its number */
+	float max;		/* whole numbers from -max to max are there */
+	bool minimum;		/* there is m */
+	bool e2m1;		/* numbers of e2m1, and an exponent for d */
 };
 
 /* Ends with a row without a name. */

@@ -221,7 +221,7 @@ char *gguf_byte_bpe_said(const struct gguf_vocabulary *v, const json_t *root, st
 	if (n > NORMALIZERS || (n && !gguf_said_type(part[0], "NFC")))
 		return xformat("it normalizes texts");
 	if (has_flag(model, "byte_fallback", false))
-		return xformat("it has tokens of bytes beside a byte-level vocabulary");
+		return xformat("it has tokens of bytes and a byte-level vocabulary");
 	if (n)
 		s->note = "its normalizer NFC: texts in another form have other ids";
 	return check_merges(v, json_object_get(model, "merges"));

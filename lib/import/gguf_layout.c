@@ -9,7 +9,8 @@ const struct gguf_layout gguf_layouts[GGUF_LAYOUTS] = {
 	[GGUF_PAIRS_K] = { .rows = GGUF_ROWS_PAIRS, .of_keys = true },
 	[GGUF_HEADS_APART] = { .rows = GGUF_ROWS_APART },
 	[GGUF_PLUS_ONE] = { .plus = 1 },
-	[GGUF_ONE_ROW] = { .one_row = true },
+	[GGUF_ONE_ROW] = { .one_row = true, .f32 = true },
+	[GGUF_ROUTER] = { .f32 = true },
 };
 
 size_t gguf_layout_heads(const struct gguf_layout *l, const struct gguf_sizes *sizes)

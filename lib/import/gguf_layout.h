@@ -18,7 +18,8 @@ enum gguf_layout_name {
 	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* heads are those of queries, of keys */
 	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
 	GGUF_PLUS_ONE,		/* x + 1, as F32 */
-	GGUF_ONE_ROW,		/* transformers has [1, n] */
+	GGUF_ONE_ROW,		/* transformers has [1, n]; F32, as routers are */
+	GGUF_ROUTER,		/* F32, whatever the type of other weights */
 	GGUF_LAYOUTS
 };
 
@@ -34,6 +35,7 @@ struct gguf_layout {
 	enum gguf_rows rows;
 	bool of_keys;		/* heads are those of keys; otherwise those of queries */
 	bool transposed, one_row;
+	bool f32;		/* it is written as F32 */
 	float plus;		/* what the file has more than transformers; not 0: it is stored as F32 */
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "import/ggml.h"
 #include "import/gguf.h"
 #include "import/gguf_config_private.h"
 
@@ -36,93 +37,21 @@ static char *full(const struct gguf_row *row, const char *key)
 	return xformat("%s.%s", row->name, key);
 }
 
-/* The least n of which every nth block has no window: one more than blocks, where all have one. */
-static size_t pattern_of(const struct stack *s)
+/* Without a key of the class there is none of GGUF, but for rotated channels, which are all then. */
+static void put_key(struct gguf_output *o, const char *name, const struct gguf_key *k, const struct config *c)
 {
-	size_t n = 1;
+	const double v = k->value && (k->ours || k->kind == GGUF_ROTATED) ? k->value(c) : -1;
 
-	while (n <= s->blocks && stack_window(s, n - 1))
-		n++;
-	return n;
-}
-
-/* What the keys of the table's rows say of a model. */
-static double value_of(const struct config *c, const char *key, bool *known)
-{
-	const struct stack *s = config_last(c);
-	const struct { const char *key; double v; } values[] = {
-		{ "block_count", (double)s->blocks }, { "context_length", (double)c->positions },
-		{ "embedding_length", (double)s->hidden }, { "feed_forward_length", (double)s->intermediate },
-		{ "attention.layer_norm_rms_epsilon", s->eps }, { "attention.layer_norm_epsilon", s->eps },
-		{ "expert_count", (double)s->experts }, { "expert_used_count", (double)s->chosen },
-		{ "expert_feed_forward_length", (double)s->expert },
-		{ "expert_shared_feed_forward_length", (double)s->shared },
-		{ "attn_logit_softcapping", s->attention_cap }, { "final_logit_softcapping", c->logit_cap },
-		{ "rope.freq_base_swa", s->rope[ROPE_SLIDING].theta },
-		{ "attention.sliding_window_pattern", s->slides ? (double)pattern_of(s) : 0 },
-		{ "rope.scaling.original_context_length", s->rope[ROPE_FULL].kind == ROPE_LONG ?
-			s->rope[ROPE_FULL].original : 0 },
-		{ "use_parallel_residual", s->parallel },
-	};
-
-	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-		if (!strcmp(values[i].key, key))
-			return *known = true, values[i].v;
-	return *known = false, 0;
-}
-
-static void put_number(struct gguf_output *o, const char *name, const struct gguf_key *k,
-	const struct config *c)
-{
-	bool known;
-	const double v = value_of(c, k->theirs, &known);
-
-	if (!known && k->required)
-		die("%s: no value is known for it", name);
-	if (!known || (!k->required && !(v > 0)))
+	if (k->kind == GGUF_SCALING && config_last(c)->rope[ROPE_FULL].kind == ROPE_LINEAR)
+		gguf_put_text(o, name, "linear");
+	if (v < 0 || k->kind == GGUF_TENSOR)
 		return;
-	if (k->kind == GGUF_REAL)
+	if (k->kind == GGUF_REAL || k->kind == GGUF_THETA)
 		gguf_put_real(o, name, v);
 	else if (k->kind == GGUF_FLAG)
 		gguf_put_flag(o, name, v != 0);
 	else
 		gguf_put_size(o, name, (size_t)v);
-}
-
-/* A key of heads, positions, tokens: only where the class has it. */
-static void put_key(struct gguf_output *o, const char *name, const struct gguf_key *k, const struct config *c)
-{
-	const struct stack *s = config_last(c);
-	const struct rope_setting *r = &s->rope[ROPE_FULL];
-
-	switch (k->kind) {
-	case GGUF_HEADS:	gguf_put_size(o, name, s->heads); break;
-	case GGUF_KV_HEADS:	if (k->ours) gguf_put_size(o, name, s->kv_heads); break;
-	case GGUF_KEY_LENGTH:
-	case GGUF_VALUE_LENGTH:	if (k->ours) gguf_put_size(o, name, s->head_dim); break;
-	case GGUF_WINDOW:
-		if (k->ours && s->sliding_window)
-			gguf_put_size(o, name, s->sliding_window);
-		break;
-	case GGUF_THETA:	gguf_put_real(o, name, r->theta); break;
-	case GGUF_ROTATED:	gguf_put_size(o, name, s->rotary); break;
-	case GGUF_SCALING:
-		if (r->kind == ROPE_LINEAR)
-			gguf_put_text(o, name, "linear");
-		break;
-	case GGUF_VOCAB:	gguf_put_size(o, name, c->vocab); break;
-	case GGUF_BOS:
-		if (c->bos >= 0)
-			gguf_put_size(o, name, (size_t)c->bos);
-		break;
-	case GGUF_EOS:
-		if (c->eos_count)
-			gguf_put_size(o, name, (size_t)c->eos[0]);
-		break;
-	case GGUF_TENSOR: case GGUF_NO_TENSOR: case GGUF_TRUE: case GGUF_SCALE: case GGUF_FACTOR:
-	case GGUF_KINDS: break;
-	default:		put_number(o, name, k, c);
-	}
 }
 
 static void put_factor(struct gguf_output *o, const struct gguf_row *row, const struct rope_setting *r)
@@ -163,7 +92,7 @@ void gguf_put_config(struct gguf_output *o, const struct gguf_row *row, const st
 static void put_numbers(struct gguf_output *o, const char *name, size_t n, const double v[n])
 {
 	float *x = xalloc(n, sizeof *x);
-	const size_t at = gguf_add(o, name, 0, 1, &n, n * sizeof *x);
+	const size_t at = gguf_add(o, name, GGML_F32, 1, &n, n * sizeof *x);
 
 	for (size_t i = 0; i < n; i++)
 		x[i] = (float)v[i];
@@ -294,16 +223,10 @@ static struct difference config_difference(const struct config *p, const struct 
 /* Names of tensors that the configuration is read from, for those of them that there will be. */
 static size_t future_tensors(const struct gguf_row *row, const struct config *c, const char *name[CHECKED])
 {
-	const struct stack *s = config_last(c);
-	bool up = false, query = false;
 	size_t n = 0;
 
-	for (const struct linear_row *r = s->arch->linear; r->name; r++) {
-		up |= r->role == ROLE_UP && s->bias[r->role];
-		query |= (r->role == ROLE_Q || r->role == ROLE_QKV) && s->bias[r->role];
-	}
 	for (const struct gguf_key *k = row->keys; k->theirs; k++)
-		if (k->kind == GGUF_TENSOR && (strstr(k->theirs, "ffn_up") ? up : query))
+		if (k->kind == GGUF_TENSOR && k->value(c) > 0)
 			name[n++] = k->theirs;
 	return n;
 }

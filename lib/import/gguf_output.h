@@ -10,7 +10,7 @@
  *	gguf_write(o, at, x, 4 * n);
  *	gguf_finish(o);
  *
- * The table of tensors stands before their data, but their number and types may be known only behind them.
+ * The table of tensors comes before their data, but their number and types may be known only after them.
  * So there is room for it, of which the value of the key ptqtools.padding, blanks, takes what is left over.
  * The file appears under its name when it is whole. Version 3, aligned to 32 bytes. All functions die where
  * the disk is full.

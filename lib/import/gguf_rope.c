@@ -174,7 +174,7 @@ void gguf_put_scaling(const struct gguf_making *m, const struct gguf_key *k)
 	const struct gguf_key *rotated = gguf_key_of(m, GGUF_ROTATED);
 
 	if (divisors && (scaling || (rotated && rotated->ours) || !head_dim || theta_of(m) <= 1))
-		die("%s: %s: rotary scaling by frequency is not supported beside others, nor of a part of a "
+		die("%s: %s: rotary scaling by frequency is not supported with others, nor of a part of a "
 			"head", m->path, divisors->name);
 	if (divisors)
 		scaling = llama3_scaling(m, divisors, head_dim, theta_of(m));

@@ -109,7 +109,7 @@ static char *take_tokens(struct gguf_vocabulary *v, json_t *root, struct gguf_sa
 	return why ? why : put_padding(v);
 }
 
-/* --- what stands before and behind a text --- */
+/* --- what comes before and after a text --- */
 
 struct ends { int64_t bos, eos; };	/* -1: none */
 
@@ -127,7 +127,7 @@ static char *take_template(const struct gguf_vocabulary *v, const json_t *step, 
 		if (!token)
 			continue;
 		if (*to >= 0 || gguf_find_token(v, token) < 0)
-			return xformat("it puts several tokens before or behind a text, or one that is none");
+			return xformat("it puts several tokens before or after a text, or one that is none");
 		*to = gguf_find_token(v, token);
 	}
 	return NULL;
@@ -150,7 +150,7 @@ static char *take_ends(const struct gguf_vocabulary *v, const json_t *root, cons
 	if (!why && e->bos >= 0 && c->bos >= 0 && e->bos != c->bos)
 		why = xformat("it puts %jd before a text, config.json has %ld", (intmax_t)e->bos, c->bos);
 	if (!why && e->eos >= 0 && c->eos_count && e->eos != c->eos[0])
-		why = xformat("it puts %jd behind a text, config.json has %ld", (intmax_t)e->eos, c->eos[0]);
+		why = xformat("it puts %jd after a text, config.json has %ld", (intmax_t)e->eos, c->eos[0]);
 	return why;
 }
 

@@ -6,7 +6,7 @@
 #include "import/gguf_said.h"
 #include "import/gguf_vocabulary_private.h"
 
-/* What the keys are to say beside tokens and types. */
+/* What the keys are to say besides tokens and types. */
 struct gguf_said {
 	const char *pre;		/* tokenizer.ggml.pre; NULL: there is none */
 	bool prefix;			/* a blank before a text */

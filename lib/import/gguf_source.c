@@ -183,9 +183,8 @@ static enum tensor_type item_type(const struct item *item)
 		return TENSOR_ANY;
 	if (item->layout->plus != 0)
 		return TENSOR_F32;
-	if (item->type->length > 1 || !strcmp(item->type->name, "F32"))
-		return TENSOR_F32;
-	return strcmp(item->type->name, "F16") ? TENSOR_BF16 : TENSOR_F16;
+	return item->type->id == GGML_F16 ? TENSOR_F16 :
+		item->type->id == GGML_BF16 ? TENSOR_BF16 : TENSOR_F32;
 }
 
 static struct tensor shape_of(const struct item *item)

@@ -1,15 +1,78 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* gguf_table.c -- one row an architecture of GGUF files; see gguf_table.h */
 #include "import/gguf_table.h"
+#include "model/config.h"
 
-#define SIZES(blocks, positions, hidden, intermediate) \
-	{ "block_count", blocks, GGUF_BLOCKS, true }, { "context_length", positions, GGUF_CONTEXT, true }, \
-	{ "embedding_length", hidden, GGUF_HIDDEN, true }, \
-	{ "feed_forward_length", intermediate, GGUF_SIZE, true }
+/* --- values of keys: what a model's configuration has for them; below 0: they are not written --- */
+
+#define VALUE(name, v) \
+	static double name(const struct config *c) \
+	{ \
+		const struct stack *s = config_last(c); \
+		\
+		(void)s; \
+		return (double)(v); \
+	}
+#define IF_ANY(v) ((v) > 0 ? (double)(v) : -1)
+
+/* The least n of which every nth block has no window: one more than blocks, where all have one. */
+static size_t pattern_of(const struct stack *s)
+{
+	size_t n = 1;
+
+	while (n <= s->blocks && stack_window(s, n - 1))
+		n++;
+	return n;
+}
+
+/* Whether a layer of one of two roles has a bias. */
+static bool has_bias(const struct stack *s, enum role one, enum role other)
+{
+	bool has = false;
+
+	for (const struct linear_row *r = s->arch->linear; r->name; r++)
+		has |= (r->role == one || r->role == other) && s->bias[r->role];
+	return has;
+}
+
+VALUE(blocks, s->blocks)
+VALUE(positions, c->positions)
+VALUE(hidden, s->hidden)
+VALUE(intermediate, s->intermediate)
+VALUE(eps, s->eps)
+VALUE(parallel, s->parallel)
+VALUE(experts, s->experts)
+VALUE(chosen, s->chosen)
+VALUE(expert, s->expert)
+VALUE(shared, s->shared)
+VALUE(heads, s->heads)
+VALUE(kv_heads, s->kv_heads)
+VALUE(head_dim, s->head_dim)
+VALUE(window, IF_ANY(s->sliding_window))
+VALUE(pattern, s->slides ? (double)pattern_of(s) : -1)
+VALUE(attention_cap, IF_ANY(s->attention_cap))
+VALUE(logit_cap, IF_ANY(c->logit_cap))
+VALUE(rotary, s->rotary)
+VALUE(theta, s->rope[ROPE_FULL].theta)
+VALUE(sliding_theta, IF_ANY(s->rope[ROPE_SLIDING].theta))
+VALUE(original, s->rope[ROPE_FULL].kind == ROPE_LONG ? s->rope[ROPE_FULL].original : -1)
+VALUE(query_bias, has_bias(s, ROLE_Q, ROLE_QKV))
+VALUE(up_bias, has_bias(s, ROLE_UP, ROLE_UP))
+VALUE(vocab, c->vocab)
+VALUE(bos, c->bos)
+VALUE(eos, c->eos_count ? c->eos[0] : -1)
+
+/* --- rows --- */
+
+#define SIZES(blocks_key, positions_key, hidden_key, size_key) \
+	{ "block_count", blocks_key, GGUF_BLOCKS, true, blocks }, \
+	{ "context_length", positions_key, GGUF_CONTEXT, true, positions }, \
+	{ "embedding_length", hidden_key, GGUF_HIDDEN, true, hidden }, \
+	{ "feed_forward_length", size_key, GGUF_SIZE, true, intermediate }
 
 #define LLAMA_SIZES \
 	SIZES("num_hidden_layers", "max_position_embeddings", "hidden_size", "intermediate_size"), \
-	{ "attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_REAL, true }
+	{ "attention.layer_norm_rms_epsilon", "rms_norm_eps", GGUF_REAL, true, eps }
 
 #define NORM_NAMES(norm, ffn_norm) \
 	{ "output_norm", "model.norm", norm }, \
@@ -35,7 +98,7 @@
 #define LLAMA_NAMES(q, k) LAYER_NAMES(q, k), NORM_NAMES(GGUF_AS_IS, "post_attention_layernorm")
 
 #define EXPERT_NAMES(router, gate, up, down) \
-	{ "blk.#.ffn_gate_inp", "model.layers.#." router, GGUF_AS_IS }, \
+	{ "blk.#.ffn_gate_inp", "model.layers.#." router, GGUF_ROUTER }, \
 	{ "blk.#.ffn_gate_exps", "model.layers.#." gate, GGUF_AS_IS }, \
 	{ "blk.#.ffn_up_exps", "model.layers.#." up, GGUF_AS_IS }, \
 	{ "blk.#.ffn_down_exps", "model.layers.#." down, GGUF_AS_IS }
@@ -43,9 +106,9 @@
 	EXPERT_NAMES("mlp.gate", "mlp.experts.@.gate_proj", "mlp.experts.@.up_proj", \
 		"mlp.experts.@.down_proj")
 
-#define EXPERT_KEYS(experts) \
-	{ GGUF_EXPERT_COUNT, experts, GGUF_EXPERTS, true }, \
-	{ "expert_used_count", "num_experts_per_tok", GGUF_SIZE, true }
+#define EXPERT_KEYS(count_key) \
+	{ GGUF_EXPERT_COUNT, count_key, GGUF_EXPERTS, true, experts }, \
+	{ "expert_used_count", "num_experts_per_tok", GGUF_SIZE, true, chosen }
 
 #define GEMMA_NAMES \
 	LAYER_NAMES(GGUF_AS_IS, GGUF_AS_IS), NORM_NAMES(GGUF_PLUS_ONE, "pre_feedforward_layernorm"), \
@@ -53,33 +116,35 @@
 	{ "blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm", GGUF_PLUS_ONE }
 
 /* These come last, in this order. NULL: the class has no such key. */
-#define HEAD_KEYS(heads, kv_heads, head_dim, window) \
-	{ "attention.head_count", heads, GGUF_HEADS, true }, \
-	{ "attention.head_count_kv", kv_heads, GGUF_KV_HEADS, false }, \
-	{ "attention.key_length", head_dim, GGUF_KEY_LENGTH, false }, \
-	{ "attention.value_length", head_dim, GGUF_VALUE_LENGTH, false }, \
-	{ "attention.sliding_window", window, GGUF_WINDOW, false }
-#define ROTARY_KEYS(theta, rotary) \
-	{ "rope.freq_base", theta, GGUF_THETA, false }, \
-	{ "rope.dimension_count", rotary, GGUF_ROTATED, false }, \
-	{ "rope.scaling.type", "rope_scaling", GGUF_SCALING, false }, \
-	{ "rope.scaling.factor", "factor", GGUF_FACTOR, false }, \
-	{ "rope.scale_linear", "factor", GGUF_FACTOR, false }
-#define LAST_KEYS { "vocab_size", "vocab_size", GGUF_VOCAB, false }
-#define LLAMA_KEYS(window) \
-	HEAD_KEYS("num_attention_heads", "num_key_value_heads", "head_dim", window), \
+#define HEAD_KEYS(heads_key, kv_key, width_key, window_key) \
+	{ "attention.head_count", heads_key, GGUF_HEADS, true, heads }, \
+	{ "attention.head_count_kv", kv_key, GGUF_KV_HEADS, false, kv_heads }, \
+	{ "attention.key_length", width_key, GGUF_KEY_LENGTH, false, head_dim }, \
+	{ "attention.value_length", width_key, GGUF_VALUE_LENGTH, false, head_dim }, \
+	{ "attention.sliding_window", window_key, GGUF_WINDOW, false, window }
+#define ROTARY_KEYS(theta_key, part_key) \
+	{ "rope.freq_base", theta_key, GGUF_THETA, false, theta }, \
+	{ "rope.dimension_count", part_key, GGUF_ROTATED, false, rotary }, \
+	{ "rope.scaling.type", "rope_scaling", GGUF_SCALING, false, NULL }, \
+	{ "rope.scaling.factor", "factor", GGUF_FACTOR, false, NULL }, \
+	{ "rope.scale_linear", "factor", GGUF_FACTOR, false, NULL }
+#define LAST_KEYS { "vocab_size", "vocab_size", GGUF_VOCAB, false, vocab }
+#define LLAMA_KEYS(window_key) \
+	HEAD_KEYS("num_attention_heads", "num_key_value_heads", "head_dim", window_key), \
 	ROTARY_KEYS("rope_theta", NULL), LAST_KEYS
 #define GEMMA_KEYS \
-	{ "attention.key_length", "query_pre_attn_scalar", GGUF_SCALE, false }, LLAMA_KEYS("sliding_window")
+	{ "attention.key_length", "query_pre_attn_scalar", GGUF_SCALE, false, NULL }, \
+	LLAMA_KEYS("sliding_window")
 
-#define KEYS(...) .keys = (const struct gguf_key []){ __VA_ARGS__, { NULL, NULL, GGUF_SIZE, false } }
+#define KEYS(...) \
+	.keys = (const struct gguf_key []){ __VA_ARGS__, { NULL, NULL, GGUF_SIZE, false, NULL } }
 #define NAMES(...) .names = (const struct gguf_name []){ __VA_ARGS__, { NULL, NULL, GGUF_AS_IS } }
 
 const struct gguf_key gguf_last_keys[] = {
-	{ GGUF_BOS_ID, "bos_token_id", GGUF_BOS, false },
-	{ GGUF_EOS_ID, "eos_token_id", GGUF_EOS, false },
-	{ GGUF_HEAD, "tie_word_embeddings", GGUF_NO_TENSOR, false },
-	{ NULL, NULL, GGUF_SIZE, false },
+	{ GGUF_BOS_ID, "bos_token_id", GGUF_BOS, false, bos },
+	{ GGUF_EOS_ID, "eos_token_id", GGUF_EOS, false, eos },
+	{ GGUF_HEAD, "tie_word_embeddings", GGUF_NO_TENSOR, false, NULL },
+	{ NULL, NULL, GGUF_SIZE, false, NULL },
 };
 
 const struct gguf_tensor_key gguf_rotary_tensors[] = {
@@ -89,15 +154,15 @@ const struct gguf_tensor_key gguf_rotary_tensors[] = {
 
 const struct gguf_row gguf_rows[] = {
 	{ .name = "llama", .model_type = "llama", .class = "LlamaForCausalLM",
-	  KEYS(LLAMA_SIZES, { "blk.0.attn_q.bias", "attention_bias", GGUF_TENSOR, false },
-		{ "blk.0.ffn_up.bias", "mlp_bias", GGUF_TENSOR, false }, LLAMA_KEYS(NULL)),
+	  KEYS(LLAMA_SIZES, { "blk.0.attn_q.bias", "attention_bias", GGUF_TENSOR, false, query_bias },
+		{ "blk.0.ffn_up.bias", "mlp_bias", GGUF_TENSOR, false, up_bias }, LLAMA_KEYS(NULL)),
 	  NAMES(LLAMA_NAMES(GGUF_PAIRS_Q, GGUF_PAIRS_K)) },
 
 	{ .name = "qwen2", .model_type = "qwen2", .class = "Qwen2ForCausalLM",
 	  KEYS(LLAMA_SIZES, LLAMA_KEYS(NULL)), NAMES(LLAMA_NAMES(GGUF_AS_IS, GGUF_AS_IS)) },
 
 	{ .name = "qwen3", .model_type = "qwen3", .class = "Qwen3ForCausalLM",
-	  KEYS(LLAMA_SIZES, { "blk.0.attn_q.bias", "attention_bias", GGUF_TENSOR, false },
+	  KEYS(LLAMA_SIZES, { "blk.0.attn_q.bias", "attention_bias", GGUF_TENSOR, false, query_bias },
 		LLAMA_KEYS(NULL)),
 	  NAMES(LLAMA_NAMES(GGUF_AS_IS, GGUF_AS_IS), HEAD_NORM_NAMES(GGUF_AS_IS)) },
 
@@ -109,8 +174,9 @@ const struct gguf_row gguf_rows[] = {
 
 	{ .name = "qwen2moe", .model_type = "qwen2_moe", .class = "Qwen2MoeForCausalLM", .experts = true,
 	  KEYS(LLAMA_SIZES, EXPERT_KEYS("num_experts"),
-		{ "expert_feed_forward_length", "moe_intermediate_size", GGUF_SIZE, true },
-		{ "expert_shared_feed_forward_length", "shared_expert_intermediate_size", GGUF_SIZE, true },
+		{ "expert_feed_forward_length", "moe_intermediate_size", GGUF_SIZE, true, expert },
+		{ "expert_shared_feed_forward_length", "shared_expert_intermediate_size", GGUF_SIZE, true,
+			shared },
 		LLAMA_KEYS(NULL)),
 	  NAMES(LLAMA_NAMES(GGUF_AS_IS, GGUF_AS_IS), QWEN_EXPERT_NAMES,
 		{ "blk.#.ffn_gate_inp_shexp", "model.layers.#.mlp.shared_expert_gate", GGUF_ONE_ROW },
@@ -120,14 +186,14 @@ const struct gguf_row gguf_rows[] = {
 
 	{ .name = "qwen3moe", .model_type = "qwen3_moe", .class = "Qwen3MoeForCausalLM", .experts = true,
 	  KEYS(LLAMA_SIZES, EXPERT_KEYS("num_experts"),
-		{ "expert_feed_forward_length", "moe_intermediate_size", GGUF_SIZE, true },
-		{ "blk.0.attn_q.bias", "attention_bias", GGUF_TENSOR, false },
-		{ "", "norm_topk_prob", GGUF_TRUE, false }, LLAMA_KEYS(NULL)),
+		{ "expert_feed_forward_length", "moe_intermediate_size", GGUF_SIZE, true, expert },
+		{ "blk.0.attn_q.bias", "attention_bias", GGUF_TENSOR, false, query_bias },
+		{ "", "norm_topk_prob", GGUF_TRUE, false, NULL }, LLAMA_KEYS(NULL)),
 	  NAMES(LLAMA_NAMES(GGUF_AS_IS, GGUF_AS_IS), HEAD_NORM_NAMES(GGUF_AS_IS), QWEN_EXPERT_NAMES) },
 
 	{ .name = "phi3", .model_type = "phi3", .class = "Phi3ForCausalLM", .longrope = true,
 	  KEYS(LLAMA_SIZES, { "rope.scaling.original_context_length", "original_max_position_embeddings",
-		GGUF_SIZE, false },
+		GGUF_SIZE, false, original },
 		HEAD_KEYS("num_attention_heads", "num_key_value_heads", NULL, "sliding_window"),
 		ROTARY_KEYS("rope_theta", "partial_rotary_factor"), LAST_KEYS),
 	  NAMES(STEM_NAMES, NORM_NAMES(GGUF_AS_IS, "post_attention_layernorm"),
@@ -139,21 +205,24 @@ const struct gguf_row gguf_rows[] = {
 	  NAMES(LAYER_NAMES(GGUF_AS_IS, GGUF_AS_IS), NORM_NAMES(GGUF_PLUS_ONE, "post_attention_layernorm")) },
 
 	{ .name = "gemma2", .model_type = "gemma2", .class = "Gemma2ForCausalLM", .scale_blocks = 46,
-	  KEYS(LLAMA_SIZES, { "attn_logit_softcapping", "attn_logit_softcapping", GGUF_REAL, false },
-		{ "final_logit_softcapping", "final_logit_softcapping", GGUF_REAL, false }, GEMMA_KEYS),
+	  KEYS(LLAMA_SIZES,
+		{ "attn_logit_softcapping", "attn_logit_softcapping", GGUF_REAL, false, attention_cap },
+		{ "final_logit_softcapping", "final_logit_softcapping", GGUF_REAL, false, logit_cap },
+		GEMMA_KEYS),
 	  NAMES(GEMMA_NAMES) },
 
 	{ .name = "gemma3", .model_type = "gemma3_text", .class = "Gemma3ForCausalLM",
 	  .scale_blocks = 62,
-	  KEYS(LLAMA_SIZES, { "final_logit_softcapping", "final_logit_softcapping", GGUF_REAL, false },
-		{ "rope.freq_base_swa", "rope_local_base_freq", GGUF_REAL, false },
-		{ "attention.sliding_window_pattern", "sliding_window_pattern", GGUF_SIZE, false },
+	  KEYS(LLAMA_SIZES,
+		{ "final_logit_softcapping", "final_logit_softcapping", GGUF_REAL, false, logit_cap },
+		{ "rope.freq_base_swa", "rope_local_base_freq", GGUF_REAL, false, sliding_theta },
+		{ "attention.sliding_window_pattern", "sliding_window_pattern", GGUF_SIZE, false, pattern },
 		GEMMA_KEYS),
 	  NAMES(GEMMA_NAMES, HEAD_NORM_NAMES(GGUF_PLUS_ONE)) },
 
 	{ .name = "gpt2", .model_type = "gpt2", .class = "GPT2LMHeadModel",
 	  KEYS(SIZES("n_layer", "n_positions", "n_embd", "n_inner"),
-		{ "attention.layer_norm_epsilon", "layer_norm_epsilon", GGUF_REAL, true },
+		{ "attention.layer_norm_epsilon", "layer_norm_epsilon", GGUF_REAL, true, eps },
 		HEAD_KEYS("n_head", NULL, NULL, NULL), LAST_KEYS),
 	  NAMES({ "token_embd", "transformer.wte", GGUF_AS_IS },
 		{ "position_embd", "transformer.wpe", GGUF_AS_IS },
@@ -167,9 +236,9 @@ const struct gguf_row gguf_rows[] = {
 
 	{ .name = "gptneox", .model_type = "gpt_neox", .class = "GPTNeoXForCausalLM",
 	  KEYS(SIZES("num_hidden_layers", "max_position_embeddings", "hidden_size", "intermediate_size"),
-		{ "attention.layer_norm_epsilon", "layer_norm_eps", GGUF_REAL, true },
-		{ "use_parallel_residual", "use_parallel_residual", GGUF_FLAG, true },
-		{ "blk.0.attn_qkv.bias", "attention_bias", GGUF_TENSOR, false },
+		{ "attention.layer_norm_epsilon", "layer_norm_eps", GGUF_REAL, true, eps },
+		{ "use_parallel_residual", "use_parallel_residual", GGUF_FLAG, true, parallel },
+		{ "blk.0.attn_qkv.bias", "attention_bias", GGUF_TENSOR, false, query_bias },
 		HEAD_KEYS("num_attention_heads", NULL, NULL, NULL),
 		ROTARY_KEYS("rotary_emb_base", "rotary_pct"), LAST_KEYS),
 	  NAMES({ "token_embd", "gpt_neox.embed_in", GGUF_AS_IS }, { "output", "embed_out", GGUF_AS_IS },

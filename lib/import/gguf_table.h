@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_table.h -- the architectures of GGUF files: which keys and names stand for which of Hugging
- * Face's
+ * gguf_table.h -- the architectures of GGUF files: which keys and names are which of Hugging Face's
  *
  * A row says what general.architecture is called as a class of transformers, which keys of the metadata
  * become keys of its config.json, and how the tensors are named and kept (gguf_layout.h). No other
@@ -17,6 +16,7 @@
 #include <stddef.h>
 #include "import/gguf_layout.h"
 
+struct config;
 struct gguf_name {
 	/* Without ".weight", ".bias"; '#' is the block, '@' the expert, where their tensor stacks all; theirs
 	 * NULL: the end. */
@@ -72,11 +72,14 @@ enum gguf_kind {
 };
 
 struct gguf_key {
-	/* theirs: behind "ARCHITECTURE.", or a tensor, or (gguf_last_keys) a whole key; NULL: the end. ours
+	/* theirs: after "ARCHITECTURE.", or a tensor, or (gguf_last_keys) a whole key; NULL: the end. ours
 	 * NULL: the class has no such key. */
 	const char *theirs, *ours;
 	enum gguf_kind kind;
 	bool required;
+	/* What a model has for it, of a tensor whether it will be there; below 0: it is not written. NULL:
+	 * gguf_metadata.c knows when it is. */
+	double (*value)(const struct config *c);
 };
 
 struct gguf_row {
@@ -88,7 +91,7 @@ struct gguf_row {
 	size_t scale_blocks;		/* GGUF_SCALE is hidden / heads where there are so many */
 };
 
-/* Of every architecture, behind its own. */
+/* Of every architecture, after its own. */
 extern const struct gguf_key gguf_last_keys[];
 
 /* Tensors that are part of the configuration: factors of rotary frequencies. */

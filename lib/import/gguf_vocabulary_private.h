@@ -56,6 +56,6 @@ json_t *gguf_token_text(const struct gguf_vocabulary *v, size_t id);
 char *gguf_text_part(const char *s, size_t n);	/* the first n bytes of a text; free() it */
 
 json_t *gguf_added_tokens(const struct gguf_vocabulary *v);
-/* BOS before a text, EOS behind it, unless the file says otherwise; null for neither. */
+/* BOS before a text, EOS after it, unless the file says otherwise; null for neither. */
 json_t *gguf_post_processor(const struct gguf_vocabulary *v, bool bos, bool eos);
 #endif

@@ -141,7 +141,7 @@ static void shape_of(struct packed_layer *l, size_t dim[2])
 
 /* --- a layer --- */
 
-/* Where the code of an output stands among those of its words. */
+/* The place of an output's code among those of its words. */
 static size_t place_of(const struct gptq *c, size_t row)
 {
 	static const size_t lane[LANES] = { 0, 4, 1, 5, 2, 6, 3, 7 };

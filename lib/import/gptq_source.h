@@ -10,10 +10,10 @@
  *		scales  [groups, out]
  *		g_idx   i32 [in]: the group of each column; may be missing where it is column / group_size
  *	AWQ	qweight i32 [in, out/8]: 4 bits a code along the outputs, in the order 0 2 4 6 1 3 5 7
- *		qzeros  i32 [groups, out/8], likewise
+ *		qzeros  i32 [groups, out/8], in the same order
  *		scales  [groups, out]
  *
- * group_size -1 stands for a whole row. A zero point beyond the codes, and where the configuration says that
+ * group_size -1 means whole rows. A zero point beyond the codes, and where the configuration says that
  * codes are symmetric one other than 2^(b-1), is refused, and the label that would fit is named. A file of
  * the one GPTQ format under the label of the other cannot be known otherwise.
  *

@@ -20,8 +20,7 @@ enum { BLOCK = 1 << 14 };	/* numbers, which one thread looks at */
 /* First element that is NaN or infinite; n if there is none. */
 static size_t first_bad(const struct tensor *t)
 {
-	const enum half_type type = t->type == TENSOR_F32 ? HALF_NONE :
-		t->type == TENSOR_F16 ? HALF_F16 : HALF_BF16;
+	const enum half_type type = tensor_half(t->type);
 	const size_t n = tensor_count(t), size = tensor_size(t->type);
 	const char *data = t->data;
 	size_t i = 0;

@@ -42,7 +42,7 @@ struct tensor safetensors_describe(const struct safetensors *s, const char *name
  */
 struct tensor safetensors_tensor(struct safetensors *s, const char *name);
 
-/* A tensor of any type, likewise; rank at most TENSOR_RANK. */
+/* The same of any type; rank at most TENSOR_RANK. */
 struct safetensors_raw {
 	const char *dtype;		/* "I32", "F8_E4M3", ...: as the file names it */
 	int rank;

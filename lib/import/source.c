@@ -44,7 +44,7 @@ static char *read_sibling(const struct source *s, const char *name)
 	return text;
 }
 
-struct folder {
+struct checkpoint_folder {
 	struct safetensors *tensors;
 	struct packed *packed;		/* NULL: no weights are */
 	char **name;			/* of those that are, as the rest of the import knows them */
@@ -53,7 +53,7 @@ struct folder {
 
 static void add_tensor(struct source *s, const char *name)
 {
-	const struct folder *f = s->data;
+	const struct checkpoint_folder *f = s->data;
 
 	s->tensor[s->n++] = (struct source_tensor){ name, safetensors_file(f->tensors, name),
 		safetensors_describe(f->tensors, name), false };
@@ -62,7 +62,7 @@ static void add_tensor(struct source *s, const char *name)
 /* The weight of a layer, in the place of its first member. */
 static void add_packed(struct source *s, const char *layer, const char *tensor)
 {
-	struct folder *f = s->data;
+	struct checkpoint_folder *f = s->data;
 	const char *member = strrchr(tensor, '.') + 1;
 	size_t dim[2];
 
@@ -77,7 +77,7 @@ static void add_packed(struct source *s, const char *layer, const char *tensor)
 
 static void open_folder(struct source *s)
 {
-	struct folder *f = s->data = xalloc(1, sizeof *f);
+	struct checkpoint_folder *f = s->data = xalloc(1, sizeof *f);
 	const char *left = NULL;
 
 	s->config_name = xformat("%s/config.json", s->path);
@@ -109,7 +109,7 @@ static void open_folder(struct source *s)
 
 static void folder_close(struct source *s)
 {
-	struct folder *f = s->data;
+	struct checkpoint_folder *f = s->data;
 
 	for (size_t i = 0; i < f->names; i++)
 		free(f->name[i]);
@@ -122,7 +122,7 @@ static void folder_close(struct source *s)
 
 static struct tensor folder_read(struct source *s, const char *name)
 {
-	const struct folder *f = s->data;
+	const struct checkpoint_folder *f = s->data;
 
 	return safetensors_tensor(f->tensors, name);
 }
@@ -135,7 +135,7 @@ static char *layer_of(const char *weight)
 
 static struct source_layer folder_codes(struct source *s, const char *name)
 {
-	const struct folder *f = s->data;
+	const struct checkpoint_folder *f = s->data;
 	char *layer = layer_of(name);
 	const struct source_layer y = packed_read(f->packed, layer);
 
@@ -145,7 +145,7 @@ static struct source_layer folder_codes(struct source *s, const char *name)
 
 static bool folder_stored(struct source *s, const struct source_tensor *t, size_t i, struct tensor *bytes)
 {
-	const struct folder *f = s->data;
+	const struct checkpoint_folder *f = s->data;
 	char *layer = t->packed ? layer_of(t->name) : NULL;
 	const char *member = layer ? packed_member(f->packed, layer, i) : NULL;
 	const bool is = t->packed ? member != NULL : !i;
@@ -162,7 +162,7 @@ static bool folder_stored(struct source *s, const struct source_tensor *t, size_
 
 static void folder_release(struct source *s)
 {
-	const struct folder *f = s->data;
+	const struct checkpoint_folder *f = s->data;
 
 	safetensors_release(f->tensors);
 }

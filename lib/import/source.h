@@ -37,14 +37,14 @@ struct source {
 struct source_kind {
 	const char *what;	/* "a Hugging Face folder": what messages expect */
 	bool (*fits)(const char *path);
-	void (*open)(struct source *s);		/* everything behind path is the kind's to fill */
+	void (*open)(struct source *s);		/* fills everything after path */
 	void (*close)(struct source *s);	/* of data; the rest is freed by source_close() */
 	/* F32, F16 or BF16, of rank at most TENSOR_RANK: a view until release(), which frees copies. */
 	struct tensor (*read)(struct source *s, const char *name);
 	/* NULL: no tensor is packed. Memory of its own. */
 	struct source_layer (*codes)(struct source *s, const char *name);
-	/* The i-th of the file's tensors that stand for it, one unless it is packed: its bytes, u8 [n],
-	 * likewise a view. False: there are no more. */
+	/* The i-th of the file's tensors that it consists of, one unless it is packed: its bytes, u8 [n],
+	 * a view too. False: there are no more. */
 	bool (*stored)(struct source *s, const struct source_tensor *t, size_t i, struct tensor *bytes);
 	void (*release)(struct source *s);
 };

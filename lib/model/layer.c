@@ -42,16 +42,16 @@ void layer_put(struct output *out, const char *group, const char *name, struct t
 	free(path);
 }
 
+enum half_type tensor_half(enum tensor_type type)
+{
+	return type == TENSOR_F16 ? HALF_F16 : type == TENSOR_BF16 ? HALF_BF16 : HALF_NONE;
+}
+
 enum half_type layer_half(const struct part *part, const char *path, enum tensor_type type)
 {
-	switch (type) {
-	case TENSOR_F32:	return HALF_NONE;
-	case TENSOR_F16:	return HALF_F16;
-	case TENSOR_BF16:	return HALF_BF16;
-	default:
-		die("%s: %s: is %s, expected f32, f16 or bf16", part_name(part), path,
-			tensor_name(type));
-	}
+	if (type != TENSOR_F32 && tensor_half(type) == HALF_NONE)
+		die("%s: %s: is %s, expected f32, f16 or bf16", part_name(part), path, tensor_name(type));
+	return tensor_half(type);
 }
 
 float *layer_vector(const struct part *part, const char *path, size_t n)

@@ -41,6 +41,8 @@ void layer_write_members(struct output *out, const struct part *from, const char
 	const struct member rows[],
 	const struct linear *l);
 
+/* The type of numbers; HALF_NONE: f32, or none of these. */
+enum half_type tensor_half(enum tensor_type type);
 /* What a weight may be stored as: dies on other types, naming path. */
 enum half_type layer_half(const struct part *part, const char *path, enum tensor_type type);
 /* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */

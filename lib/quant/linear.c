@@ -67,7 +67,7 @@ float linear_unit_scale(const struct linear *l, size_t row, size_t group)
 {
 	if (l->compute.kind)
 		return l->scale8[l->scales8 > 1 ? row : 0];
-	group += l->group == -1 ? 0 : row * l->groups;
+	group = linear_scale_at(l, row, group);
 	return l->scale_tensor ? l->scale[group] / *l->scale_tensor : l->scale[group];
 }
 

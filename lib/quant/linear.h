@@ -106,6 +106,17 @@ void linear_columns(const struct linear *l, size_t row, size_t i, size_t n, floa
  */
 void linear_units(const struct linear *l, size_t row, size_t i, size_t n, float w[n]);
 float linear_unit_scale(const struct linear *l, size_t row, size_t group);
+/* Of scale[] and zero[]: how many there are, and which is that of a row and group. */
+static inline size_t linear_scales(const struct linear *l)
+{
+	return l->group == -1 ? 1 : l->out * l->groups;
+}
+
+static inline size_t linear_scale_at(const struct linear *l, size_t row, size_t group)
+{
+	return l->group == -1 ? 0 : row * l->groups + group;
+}
+
 /* All that the layer multiplies: linear_weight(), and split columns, and the branch. */
 void linear_whole(const struct linear *l, size_t first, size_t n, float w[n][l->in]);
 /* Of a split column, in a row: split_weight·split_scale. */
