@@ -95,6 +95,7 @@ wrong 'weights that are not packed yet' \
 wrong 'sparse weights' "sparsity_config: format is 'sparse-24-bitmask'" int4 config sparsity_config \
 	'{"format": "sparse-24-bitmask"}'
 wrong 'rotations' 'transform_config: rotations' int4 config transform_config '{"config_groups": {"a": {}}}'
+wrong 'a version beyond any' "version is '99999999999.9', expected one like" int4 config version '"99999999999.9"'
 wrong 'no groups' 'config_groups: expected an object of groups' int4 config config_groups '[]'
 wrong 'rounded outputs' 'output_activations: outputs of layers are not rounded' int4 group output_activations '{"a": 1}'
 wrong 'bits' 'num_bits is 9, expected 2 to 8' int4 weights num_bits 9
@@ -122,6 +123,16 @@ ok 'the history has bits and groups' py history int4.h5 config_groups.group_0.we
 
 py spoil int4 words words 300000
 ok 'a configuration of 300,000 words takes seconds' sh -c 'ulimit -t 10 && exec model-import -q words -o words.h5'
+
+# Data that are not aligned are copied, a block at a time: peak memory in MiB, whatever malloc() keeps.
+py unaligned even 0 && py unaligned odd 1
+peak() {
+	MALLOC_MMAP_THRESHOLD_=65536 model-import -v "$1" -o "$1.h5" 2>&1 |
+		sed -n 's/.*peak memory \([0-9]*\).*MiB.*/\1/p'
+}
+even=$(peak even) odd=$(peak odd)
+ok 'unaligned data are not all in memory' test "$odd" -lt $((even + 8))
+is '... and the same model' "$(differ even.h5 odd.h5)" 'no of some'
 
 # What has no form here is left out, and said.
 py spoil int4 left keys 0 '{"num_bits": 8}'

@@ -299,7 +299,7 @@ struct compressed_config *compressed_config_open(const char *file, const json_t 
 
 	*c = (struct compressed_config){ .file = file };
 	check_whole(c, q);
-	if (*version && sscanf(version, "%d.%d", &major, &minor) != 2)
+	if (*version && sscanf(version, "%3d.%3d", &major, &minor) != 2)
 		die("%s: 'quantization_config': version is '%s', expected one like '0.18.0'", file, version);
 	c->version = *version ? 1000 * major + minor : VERSION_ABSENT;
 	c->ignore = list_open(c, "ignore", json_object_get(q, "ignore"));

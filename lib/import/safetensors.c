@@ -343,6 +343,12 @@ void safetensors_release(struct safetensors *s)
 		madvise(s->file[i].map, s->file[i].size, MADV_DONTNEED);
 }
 
+void safetensors_free_copies(struct safetensors *s)
+{
+	if (s->copies)
+		safetensors_release(s);
+}
+
 void safetensors_close(struct safetensors *s)
 {
 	safetensors_release(s);

@@ -54,4 +54,6 @@ struct safetensors_raw safetensors_raw(struct safetensors *s, const char *name);
 
 /* Ends all views: frees the copies, and the pages that were read. */
 void safetensors_release(struct safetensors *s);
+/* The same if there are copies, which take memory; else views stay. */
+void safetensors_free_copies(struct safetensors *s);
 #endif

@@ -69,6 +69,7 @@ static void add_packed(struct source *s, const char *layer, const char *tensor)
 	if (strcmp(member, packed_member(f->packed, layer, 0)))
 		return;
 	packed_shape(f->packed, layer, dim);
+	safetensors_free_copies(f->tensors);
 	f->name = xgrow(f->name, f->names + 1, sizeof *f->name);
 	f->name[f->names] = xformat("%s.weight", layer);
 	s->tensor[s->n++] = (struct source_tensor){ f->name[f->names++],

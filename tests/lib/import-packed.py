@@ -241,6 +241,43 @@ def make(source, path, *rules):
         pickle.dump(here, f)
 
 
+def unaligned(path, pad):
+    """A folder of GPTQ of 24 blocks, 19 MB, whose data begin `pad` bytes behind a multiple of 8."""
+    n, blocks, header, at, sizes = 512, 24, {}, 0, []
+
+    def add(name, dtype, *shape):
+        nonlocal at
+        size = int(np.prod(shape)) * np.dtype(TYPES[dtype]).itemsize
+        header[name] = dict(dtype=dtype, shape=shape, data_offsets=[at, at + size])
+        at += size
+        sizes.append((name, size))
+
+    for name in ("embed_tokens", "norm"):
+        add(f"model.{name}.weight", "F32", *([64] if name == "embed_tokens" else []), n)
+    for i in range(blocks):
+        for name in ("self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o", "mlp.gate", "mlp.up", "mlp.down"):
+            layer = f"model.layers.{i}.{name}_proj."
+            add(layer + "qweight", "I32", n * 3 // 32, n)
+            add(layer + "qzeros", "I32", 1, n * 3 // 32)
+            add(layer + "scales", "F32", 1, n)
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            add(f"model.layers.{i}.{name}.weight", "F32", n)
+    text = json.dumps(header).encode()
+    os.makedirs(path)
+    with open(os.path.join(path, "model.safetensors"), "wb") as f:
+        text += b" " * (-len(text) % 8 + int(pad))
+        f.write(struct.pack("<Q", len(text)) + text)
+        for name, size in sizes:
+            f.write(np.ones(size // 4, "f4").tobytes() if name.endswith(("weight", "scales")) and "qw" not in name
+                    else bytes(size))
+    config = dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=n, intermediate_size=n,
+                  num_hidden_layers=blocks, num_attention_heads=8, vocab_size=64, max_position_embeddings=64,
+                  rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=True,
+                  quantization_config=dict(quant_method="gptq", bits=3, group_size=-1, sym=False, desc_act=False))
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+
+
 def holds(path, model):
     """Every layer of the model is what make() wrote down, bit for bit, every other tensor what the folder has."""
     with open(path + ".here", "rb") as f:
