@@ -147,6 +147,21 @@ for s in v1-2 v1-3 v1-4 v1-8 v2-2 v2-3 v2-4 v2-8 sym symv2 channel ragged order 
 	ok "$s: imports" quiet model-import in-$s -o in-$s.h5
 	ok "$s: codes and parameters bit for bit" py holds in-$s in-$s.h5
 done
+# Old folders of AutoGPTQ.
+py beside in-old in-beside
+ok 'quantize_config.json alone: imports' quiet model-import in-beside -o in-beside.h5
+ok '... the same codes and parameters' py holds in-beside in-beside.h5
+sed -i 's/"bits": 4/"bits": 5/' in-beside/quantize_config.json
+no '... its bits' 1 'in-beside/quantize_config.json: bits is 5, expected 2, 3, 4 or 8' \
+	model-import -q in-beside -o no.h5
+echo '[' >in-beside/quantize_config.json
+no '... no JSON' 1 'in-beside/quantize_config.json: line 2: ' model-import -q in-beside -o no.h5
+echo '[]' >in-beside/quantize_config.json
+no '... no object' 1 'in-beside/quantize_config.json: line 1: expected an object' model-import -q in-beside -o no.h5
+rm in-beside/quantize_config.json
+no 'codes, and no configuration' 1 \
+	'_proj.qweight: config.json has no quantization_config, and there is no in-beside/quantize_config.json' \
+	model-import -q in-beside -o no.h5
 gptq -q -o again in-sym.h5
 is 'symmetric codes are symmetric again' "$(py says again)" 'gptq 4 16 symmetric neighbours'
 

@@ -28,7 +28,7 @@ struct reading {
 	struct source_layer y;
 };
 
-#define REFUSE(text, ...) die("%s: 'quantization_config': " text, p->config_name, __VA_ARGS__)
+#define REFUSE(text, ...) die("%s: %s" text, p->config_name, p->key, __VA_ARGS__)
 
 /* --- quantization_config --- */
 

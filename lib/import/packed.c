@@ -6,23 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "base/error.h"
 #include "base/size.h"
 #include "import/compressed_source.h"
 #include "import/fp8_source.h"
 #include "import/gptq_source.h"
 #include "import/json_text.h"
+#include "io/contents.h"
 #include "num/half.h"
 
 static const struct packed_kind *const kinds[] = { &compressed_source, &fp8_source, &gptq_source,
 	&awq_gemm_source };
-enum { KINDS = sizeof kinds / sizeof *kinds, WORD = 32 };
+enum { KINDS = sizeof kinds / sizeof *kinds, WORD = 32, CONFIG_MAX = 16 << 20 };
 
 /* --- quantization_config --- */
 
-static const struct packed_kind *kind_of(const char *config_name, const json_t *q)
+static const struct packed_kind *kind_of(const struct packed *p)
 {
-	const char *method = json_string_value(json_object_get(q, "quant_method"));
+	const char *method = json_string_value(json_object_get(p->config, "quant_method"));
 	char known[256] = "";
 
 	for (size_t i = 0; i < KINDS; i++) {
@@ -32,7 +34,7 @@ static const struct packed_kind *kind_of(const char *config_name, const json_t *
 			return kinds[i];
 		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", kinds[i]->method);
 	}
-	die("%s: 'quantization_config': quant_method '%s' is not known; known are %s", config_name,
+	die("%s: %squant_method '%s' is not known; known are %s", p->config_name, p->key,
 		method ? method : "", known);
 }
 
@@ -55,23 +57,68 @@ static json_t *take_config(json_t *root)
 	return NULL;
 }
 
+/* The first tensor that has codes of GPTQ or AWQ, or NULL. */
+static const char *first_codes(const struct safetensors *tensors)
+{
+	for (size_t i = 0; i < safetensors_count(tensors); i++) {
+		const char *name = safetensors_at(tensors, i), *member = strrchr(name, '.');
+
+		if (member && !strcmp(member, ".qweight"))
+			return name;
+	}
+	return NULL;
+}
+
+/* The file that AutoGPTQ wrote instead: an object of the same keys, of which quant_method may be missing. */
+static json_t *read_config(const char *name)
+{
+	json_t *y = json_pack("{s:s}", "quant_method", gptq_source.method), *q;
+	json_error_t e;
+	size_t n;
+	char *text = contents_read(name, CONFIG_MAX, &n);
+
+	q = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
+	free(text);
+	if (!json_is_object(q))
+		die("%s: line %d: %s", name, q ? 1 : e.line, q ? "expected an object" : e.text);
+	json_object_update(y, q);
+	json_decref(q);
+	return y;
+}
+
+/* Of a folder whose config.json says nothing of its codes; NULL: it has none. */
+static json_t *config_beside(const struct safetensors *tensors, const char *name)
+{
+	const char *codes = first_codes(tensors);
+
+	if (codes && access(name, F_OK))
+		die("%s: %s: config.json has no quantization_config, and there is no %s",
+			safetensors_file(tensors, codes), codes, name);
+	return codes ? read_config(name) : NULL;
+}
+
 struct packed *packed_open(const char *config_name, char **config, struct safetensors *tensors)
 {
 	json_t *root = json_loads(*config, JSON_REJECT_DUPLICATES, NULL), *q = take_config(root);
-	struct packed *p;
+	const bool inside = q;
+	const int folder = (int)(strrchr(config_name, '/') - config_name);
+	char *name = inside ? xformat("%s", config_name) :
+		xformat("%.*s/quantize_config.json", folder, config_name);
+	struct packed *p = NULL;
 
-	if (!q) {
-		json_decref(root);
-		return NULL;
-	}
-	p = xalloc(1, sizeof *p);
-	*p = (struct packed){ .tensors = tensors, .config_name = xformat("%s", config_name),
-		.config = q };
-	p->kind = kind_of(config_name, p->config);
-	free(*config);
-	*config = json_text(root);
+	if (!q)
+		q = config_beside(tensors, name);
+	if (q) {
+		p = xalloc(1, sizeof *p);
+		*p = (struct packed){ .tensors = tensors, .config_name = name, .config = q,
+			.key = inside ? "'quantization_config': " : "" };
+		p->kind = kind_of(p);
+		free(*config);
+		*config = json_text(root);
+		p->kind->open(p);
+	} else
+		free(name);
 	json_decref(root);
-	p->kind->open(p);
 	return p;
 }
 

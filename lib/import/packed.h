@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * packed.h -- kinds of packed checkpoints: folders whose config.json has a quantization_config
+ * packed.h -- kinds of packed checkpoints: folders whose config.json has a quantization_config, or that have
+ * a quantize_config.json (old GPTQ)
  *
  * The reverse of a target (export/target.h). Tensors of a folder "NAME.qweight", "NAME.scales", ... are
  * members of one layer NAME; a kind, a row of the table in packed.c, says which members there are, and makes
@@ -18,7 +19,8 @@
 struct packed {
 	const struct packed_kind *kind;
 	struct safetensors *tensors;
-	char *config_name;		/* of config.json, for messages */
+	char *config_name;		/* the file that has the configuration, for messages */
+	const char *key;		/* "'quantization_config': ", or "" in a file of its own */
 	json_t *config;			/* the quantization_config */
 	void *data;			/* of the kind */
 };
@@ -44,8 +46,9 @@ struct packed_kind {
 
 /*
  * The kind of the checkpoint by the text of its config.json, from which it removes the quantization_config
- * (compression_config in old files); NULL: there is none, or no text that can be read. Dies if the kind is
- * not known.
+ * (compression_config in old files); where there is none, but a tensor NAME.qweight, by quantize_config.json
+ * in the same folder. NULL: weights are plain, or the text cannot be read. Dies if the kind is not known, and
+ * if there are codes and no file says of which kind.
  */
 struct packed *packed_open(const char *config_name, char **config, struct safetensors *tensors);
 void packed_close(struct packed *p);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Folders of `model-export --to gptq` as transformers loads them and GPTQModel dequantizes them, in f16: its weights are
-# those of `--to hf --dtype f16`, bit for bit.
+# those of `--to hf --dtype f16`, bit for bit. Folders that GPTQModel writes, of GPTQ and in the layout of AutoAWQ,
+# imported: its weights in f32 are those of `--to hf --dtype f32`, bit for bit.
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"
 need_peers torch transformers optimum gptqmodel safetensors h5py
@@ -30,4 +31,17 @@ peer loaded_by_peer $names >peers 2>peers.err || cat peers.err >&2
 for name in $names; do
 	is "$name: weights of GPTQModel" "$(sed -n "s/^$name	//p" peers)" equal
 done
+
+model-export -q -o source prose.h5
+# theirs NAME FUNCTION ARGUMENT...: a folder of the package's
+theirs() {
+	name=$1; shift
+	peer "$@" "$name" >peers 2>peers.err || cat peers.err >&2
+	model-import -q "$name" -o "$name.h5" 2>said || cat said >&2
+	model-export -q --weights-only --dtype f32 -o "$name-plain" "$name.h5"
+	peer equal_to_peer "$name" "$name-plain" >peers 2>peers.err || cat peers.err >&2
+	is "$name: imported, weights of GPTQModel" "$(tail -n 1 peers)" equal
+}
+theirs gptq quantized_by_peer source tokens.h5
+theirs awq packed_by_peer source
 done_testing

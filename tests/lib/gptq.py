@@ -5,10 +5,13 @@ import importlib
 import json
 import os
 import pickle
+import shutil
+import tarfile
 
 import h5py
 import numpy as np
 
+from lib import peers
 from lib.h5 import copied, create, layers_of
 
 compressed = importlib.import_module("lib.compressed")
@@ -260,6 +263,19 @@ def spoil(path, to, what, *values):
     packed_folders.spoil(path, to, what, *values)
 
 
+def beside(source, path):
+    """The folder as AutoGPTQ wrote it: the configuration in a file of its own."""
+    shutil.copytree(source, path)
+    shutil.copy(source + ".here", path + ".here")
+    with open(os.path.join(source, "config.json")) as f:
+        config = json.load(f)
+    q = config.pop("quantization_config")
+    del q["quant_method"]
+    for name, o in (("config.json", config), ("quantize_config.json", q | dict(damp_percent=.01, static_groups=False))):
+        with open(os.path.join(path, name), "w") as f:
+            json.dump(o, f)
+
+
 # --- tests/doors/gptq.t ---
 def loaded_by_peer(*names):
     """Whether transformers loads the folder and GPTQModel's weights are those of NAME-plain, in float16."""
@@ -276,3 +292,54 @@ def loaded_by_peer(*names):
         differ = sorted(set(layers) ^ set(Folder(name).names))
         differ += [n for n, m in layers.items() if not torch.equal(m.dequantize_weight().T, wanted[n + ".weight"])]
         print(name, differ[:3] or "equal", sep="\t", flush=True)
+
+
+def quantized_by_peer(source, tokens, path):
+    """The plain folder as GPTQModel quantizes it on 4 windows of 256."""
+    with tarfile.open("source.tar", "w") as t:
+        t.add(source, ".")
+    with open("packed.tar", "wb") as peers.OUT:
+        peers.gptqmodel("gptqmodel", "symmetric", "source.tar", tokens, 256, 4 * 255)
+    with tarfile.open("packed.tar") as t:
+        t.extractall(path, filter="data")
+
+
+def packed_by_peer(source, path):
+    """The linear layers of blocks of the plain folder, rounded to nearest, as GPTQModel packs them for AWQ."""
+    import torch
+    from gptqmodel.nn_modules.qlinear.torch_awq import AwqTorchLinear
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(os.path.join(source, "model.safetensors"))
+    for name in [n for n in tensors if n.endswith("_proj.weight")]:
+        w = tensors.pop(name).float()
+        out, columns = w.shape
+        groups = w.reshape(out, -1, 64)
+        low, high = groups.amin(2).clamp(max=0), groups.amax(2).clamp(min=0)
+        scale = ((high - low) / 15).half()
+        zero = (-low / scale.float()).round().clamp(0, 15)
+        linear = torch.nn.Linear(columns, out, bias=False)
+        linear.weight.data = (((groups / scale[:, :, None].float()).round() + zero[:, :, None]).clamp(0, 15) -
+                              zero[:, :, None]).mul(scale[:, :, None].float()).reshape(out, columns)
+        layer = AwqTorchLinear(bits=4, group_size=64, sym=False, desc_act=False, in_features=columns,
+                               out_features=out, register_buffers=True)
+        layer.pack(linear, scale, zero)
+        tensors |= {f"{name.removesuffix('weight')}{m}": getattr(layer, m).contiguous()
+                    for m in ("qweight", "qzeros", "scales")}
+    os.makedirs(path)
+    save_file(tensors, os.path.join(path, "model.safetensors"), metadata=dict(format="pt"))
+    with open(os.path.join(source, "config.json")) as f:
+        config = json.load(f)
+    config["quantization_config"] = dict(quant_method="awq", version="gemm", bits=4, group_size=64, zero_point=True)
+    with open(os.path.join(path, "config.json"), "w") as f:
+        json.dump(config, f)
+
+
+def equal_to_peer(path, plain):
+    """Whether GPTQModel's weights of a folder are those of the plain one, in float32, bit for bit."""
+    import torch
+    from safetensors.torch import load_file
+
+    theirs, ours = peers.gptqmodel_weights(path), load_file(os.path.join(plain, "model.safetensors"))
+    differ = [n for n, w in theirs.items() if w.dtype != torch.float32 or not torch.equal(w, ours[n])]
+    print(differ[:3] or "equal")

@@ -129,19 +129,89 @@ def llmcompressor(method, scheme, source, tokens, ctx, limit):
             pack(place)
 
 
-def nll(source, tokens, ctx, limit=0):
-    """Of the windows, by transformers on the weights that the package makes; inputs are not rounded."""
+# --- GPTQModel ---
+def gptqmodel(method, scheme, source, tokens, ctx, limit):
+    """What GPTQModel makes of SOURCE: columns as they come, scales of groups by compensated weights."""
+    import torch
+
+    os.cpu_count = lambda: 8    # on two processors its pools of threads refuse each other
+    from gptqmodel import BACKEND, GPTQModel, QuantizeConfig
+
+    assert (method, scheme) == ("gptqmodel", "symmetric")
+    rows = [dict(input_ids=r.tolist(), attention_mask=[1] * len(r)) for r in windows(tokens, ctx, int(limit))]
+    how = QuantizeConfig(bits=4, group_size=64, sym=True, desc_act=False, act_group_aware=False, static_groups=False,
+                         damp_percent=0.01, offload_to_disk=False, device="cpu", pack_impl="original")
+    with unpacked(source) as folder, tempfile.TemporaryDirectory() as place:
+        no_tokenizer().save_pretrained(folder)
+        model = GPTQModel.load(folder, how, dtype=torch.float32)
+        model.quantize(rows, batch_size=1, backend=BACKEND.GPTQ_TORCH, calibration_sort=None)
+        model.save(place)
+        pack(place)
+
+
+def gptqmodel_weights(folder):
+    """NAME.weight: as the package dequantizes it, in float32; of folders of GPTQ and AWQ."""
+    import torch
     import transformers
 
-    with unpacked(source) as folder:
-        with open(os.path.join(folder, "config.json")) as f:
-            weights = json.load(f)["quantization_config"]["config_groups"]["group_0"]["weights"]
-        # packed zero points are loaded only where weights are dequantized at once
-        how = {} if weights["symmetric"] else dict(
-            quantization_config=transformers.CompressedTensorsConfig(dequantize=True))
-        model = load(folder, **how)
+    os.cpu_count = lambda: 8
+    from gptqmodel.nn_modules.qlinear import AWQuantLinear, BaseQuantLinear
+    from gptqmodel.quantization.awq.utils.packing_utils import dequantize_gemm
+
+    transformers.logging.set_verbosity_error()
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, device_map="cpu", dtype=torch.float16)
+    y = {}
+    for name, m in model.named_modules():
+        if isinstance(m, BaseQuantLinear):
+            m.scales = m.scales.float()     # products of the codes are then exact
+            w = dequantize_gemm(m.qweight, m.qzeros, m.scales, m.bits, m.group_size) \
+                if isinstance(m, AWQuantLinear) else m.dequantize_weight()
+            y[name + ".weight"] = w.T.contiguous()
+    assert y
+    return y
+
+
+def gptqmodel_dequantized(folder):
+    """The plain model of these weights, by transformers."""
+    import safetensors.torch
+    import torch
+    import transformers
+
+    weights = gptqmodel_weights(folder)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    del config.quantization_config
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    for file in sorted(os.listdir(folder)):
+        if file.endswith(".safetensors"):
+            found = safetensors.torch.load_file(os.path.join(folder, file))
+            weights |= {n: t.float() for n, t in found.items() if n.rpartition(".")[0] + ".weight" not in weights}
+    missing, left = model.load_state_dict(weights, strict=False)
+    assert not left and set(missing) <= {"lm_head.weight"}, (missing, left)
+    return model.eval()
+
+
+# --- both ---
+def dequantized(folder):
+    """The model of the weights that the package makes, by transformers; inputs are not rounded."""
+    import transformers
+
+    with open(os.path.join(folder, "config.json")) as f:
+        quantization = json.load(f)["quantization_config"]
+    if quantization["quant_method"] == "gptq":
+        return gptqmodel_dequantized(folder)
+    # packed zero points are loaded only where weights are dequantized at once
+    how = {} if quantization["config_groups"]["group_0"]["weights"]["symmetric"] else dict(
+        quantization_config=transformers.CompressedTensorsConfig(dequantize=True))
+    model = load(folder, **how)
     for m in model.modules():
         m.quantization_enabled = False
+    return model
+
+
+def nll(source, tokens, ctx, limit=0):
+    """Of the windows."""
+    with unpacked(source) as folder:
+        model = dequantized(folder)
     print(f"{likelihood(model, windows(tokens, ctx, limit)):.8f}", file=OUT_TEXT)
 
 
