@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # peers.sh [MODEL [TEST [CALIBRATION]]] -- what another package makes of a model, beside ours under the same settings
 #
-# llm-compressor, on the calibration tokens of ours, in windows of PTQ_CTX: 4-bit weights in groups of PTQ_GROUP (64),
-# with zero points and without, rounded to nearest, by GPTQ with and without an order of the columns, and by AWQ; 8-bit
-# integers and FP8 (E4M3) with a scale a row, inputs rounded under a scale a token. What it wrote is imported. Each of
-# theirs is paired with ours of the same settings: kl_delta and nll_delta are what it has more than that; those of
-# our defaults are what these have more than theirs by GPTQ with an order, or without theirs, than ours of the same.
-# output_error is tr(E H Eᵀ)/tr(W H Wᵀ) under Hessians of the unquantized model, geometric mean over layers; AWQ has
-# none, since it changes the layers' inputs. peer_nll is what transformers finds of the first four windows,
-# inputs not rounded, our_nll what eval-ppl finds of what was imported.
+# llm-compressor and GPTQModel, on the calibration tokens of ours, in windows of PTQ_CTX. llm-compressor: 4-bit weights
+# in groups of PTQ_GROUP (64), with zero points and without, rounded to nearest, by GPTQ in two orders of the columns,
+# and by AWQ; 8-bit integers and FP8 (E4M3) with a scale a row, inputs rounded under a scale a token. GPTQModel: 4-bit
+# weights in groups without zero points, by GPTQ. What they write is imported.
 #
-# PEERS: a Python that has torch, transformers, compressed_tensors, llmcompressor, h5py. Without them there is only
-# ours. PTQ_LIMIT: first tokens of the calibration set only. AWQ, theirs and ours, has the first four windows.
+# Each of theirs is paired with ours of the same settings: kl_delta and nll_delta are theirs minus ours. Our defaults
+# are paired with theirs by GPTQ with an order: theirs is subtracted, or ours of the same settings where theirs is not
+# there. output_error is tr(E H Eᵀ)/tr(W H Wᵀ) under Hessians of the unquantized model, geometric mean over layers; AWQ
+# has none, since it changes the layers' inputs. peer_nll is what transformers finds of the first four windows, inputs
+# not rounded; our_nll is what eval-ppl finds of the imported model.
+#
+# PEERS: a Python that has torch, transformers, compressed_tensors, llmcompressor, h5py. GPTQMODEL: one that has
+# torch, transformers, gptqmodel, optimum, h5py; without it PEERS. Without the packages there is only ours.
+# PTQ_LIMIT: first tokens of the calibration set only. AWQ, theirs and ours, has the first four windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -19,18 +22,24 @@ begin "$name" "$@"
 group=${PTQ_GROUP:-64} ctx=${PTQ_CTX:-256}
 few=$((4 * (ctx - 1))) script_of_peers=$here/../tests/lib/peers.py
 PEERS=$(type -P "${PEERS:-python3}" || true)
-export PEERS
-missing=
-[ -e "$script_of_peers" ] || missing=$script_of_peers
-for m in torch transformers compressed_tensors llmcompressor h5py; do
-	[ -n "$missing" ] || "$PEERS" -c "import importlib.util as u; u.find_spec('$m') or exit(1)" 2>/dev/null ||
-		missing=$m
-done
-[ -z "$missing" ] || [ $mode != make ] || say "no $missing in $PEERS, so ours alone; PEERS names another Python"
+GPTQMODEL=$(type -P "${GPTQMODEL:-$PEERS}" || true)
+export PEERS GPTQMODEL
+lacks() {	# lacks VARIABLE MODULE...: the first thing that the Python of this name has not
+	local m
+	[ -e "$script_of_peers" ] || { echo "$script_of_peers"; return; }
+	for m in torch transformers h5py "${@:2}"; do
+		"${!1}" -c "import importlib.util as u; u.find_spec('$m') or exit(1)" 2>/dev/null || {
+			[ $mode != make ] || say "no $m in ${!1}, so nothing of ${*: -1}; $1 names another Python"
+			echo "$m"
+			return
+		}
+	done
+}
+missing=$(lacks PEERS compressed_tensors llmcompressor) missing_gptq=$(lacks GPTQMODEL optimum gptqmodel)
 
 calibrate
 step "hessian-accum --tokens calib.h5 $window --limit $few model.h5 -o few.h5"
-[ -n "$missing" ] || link peers.py "$(realpath "$script_of_peers")"
+[ -n "$missing" ] && [ -n "$missing_gptq" ] || link peers.py "$(realpath "$script_of_peers")"
 
 listed=()
 run() {	# run NAME BASE ROW: how NAME.h5 is judged, and ROW of the table, which has what it is above BASE.h5
@@ -48,11 +57,14 @@ run() {	# run NAME BASE ROW: how NAME.h5 is judged, and ROW of the table, which 
 	listed+=("$1	$2	$3")
 }
 theirs() {	# theirs METHOD SCHEME LIMIT: what the peer makes of the model, its likelihood, and what is imported
-	local name=theirs-$1-$2 basis=' --basis model.h5'
-	[ "$1" != awq ] || basis=
+	local name=theirs-$1-$2 basis=' --basis model.h5' python=PEERS package=llmcompressor
+	case $1 in
+		awq) basis='' ;;
+		gptqmodel) python=GPTQMODEL package=gptqmodel ;;
+	esac
 	step 'model-export -q -o plain model.h5 && tar -cf - plain >plain.tar && rm -r plain'
-	step "\"\$PEERS\" -B peers.py llmcompressor $1 $2 plain.tar calib.h5 $ctx $3 >$name.tar"
-	step "\"\$PEERS\" -B peers.py nll $name.tar test.h5 $ctx $few >$name.peer"
+	step "\"\$$python\" -B peers.py $package $1 $2 plain.tar calib.h5 $ctx $3 >$name.tar"
+	step "\"\$$python\" -B peers.py nll $name.tar test.h5 $ctx $few >$name.peer"
 	step "mkdir -p $name && tar -C $name -xf $name.tar && model-import -q$basis $name -o $name.h5 && rm -r $name"
 	step "model-export -q --weights-only -o $name-w $name.h5 && model-import -q $name-w |" \
 		"eval-ppl --tokens test.h5 $window --limit $few >$name.ours && rm -r $name-w"
@@ -61,7 +73,10 @@ theirs() {	# theirs METHOD SCHEME LIMIT: what the peer makes of the model, its l
 pair() {	# pair METHOD SCHEME LIMIT COMMAND
 	step "$4 -o ours-$1-$2.h5"
 	run "ours-$1-$2" "ours-$1-$2" "ours	$1	$2"
-	[ -n "$missing" ] || theirs "${@:1:3}"
+	case $1 in
+		gptqmodel) [ -n "$missing_gptq" ] || theirs "${@:1:3}" ;;
+		*) [ -n "$missing" ] || theirs "${@:1:3}" ;;
+	esac
 }
 
 grid="--group $group --scale-search minmax" all=${PTQ_LIMIT:-0}
@@ -78,6 +93,7 @@ run ours-defaults $base "ours	defaults	asymmetric"
 pair awq asymmetric $few "awq-scale -q --hessian few.h5 --group $group model.h5 | dpq-run -q --compensate none $grid"
 pair rtn symmetric $few "dpq-run -q --compensate none --storage int4 $grid model.h5"
 pair gptq-static symmetric "$all" "dpq-run -q $static --storage int4 $grid $sequential"
+pair gptqmodel symmetric "$all" "dpq-run -q --reorder none --storage int4 --scale-dtype f16 $grid $sequential"
 pair rtn w8a8 $few "dpq-run -q --storage int8 --act-format int8 $row"
 pair rtn fp8 $few "dpq-run -q --storage e4m3fn --act-format e4m3fn $row"
 run_steps

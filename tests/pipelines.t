@@ -209,7 +209,7 @@ ok 'peers without others packages' env PEERS=/usr/bin/false "$top/pipelines/peer
 	'calibrate it.h5'
 t=$(at peers.tsv)
 is '... ours alone, each its own base but for the defaults' \
-	"$(rows "$t") $(awk -F '\t' '$12 == 0 { n++ } END { print n }' "$t")" '9 even 8'
+	"$(rows "$t") $(awk -F '\t' '$12 == 0 { n++ } END { print n }' "$t")" '10 even 9'
 ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot twice' test -s "$t" -a -s "${t%.tsv}.svg" -a -s "${t%.tsv}.png"

@@ -1,13 +1,16 @@
 #!/bin/sh
-# What llm-compressor makes of the embedded model, imported: transformers and eval-ppl find one likelihood.
-# pipelines/peers.sh runs llmcompressor() and nll() of tests/lib/peers.py.
+# What llm-compressor and GPTQModel make of the embedded model, imported: transformers and eval-ppl find one likelihood.
+# pipelines/peers.sh runs llmcompressor(), gptqmodel() and nll() of tests/lib/peers.py. GPTQMODEL is a
+# Python that has gptqmodel and optimum (default: PEERS).
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"
 need_peers torch transformers compressed_tensors llmcompressor datasets h5py
 export OMP_NUM_THREADS=1 TQDM_DISABLE=1 PTQ_RESULTS=results PTQ_TOKENS=2040 PEERS
 ok pipelines/peers.sh "$top/pipelines/peers.sh"
 t=$(find results -name peers.tsv)
-is '... rows of theirs' "$(grep -c ^theirs "$t")" 8
+rows=8
+"${GPTQMODEL:-$PEERS}" -c 'import gptqmodel, optimum' >/dev/null 2>&1 && rows=9
+is '... rows of theirs' "$(grep -c ^theirs "$t")" $rows
 # Logits are float32 in both and differ by the order of sums.
 grep ^theirs "$t" >rows
 while IFS='	' read -r _ method scheme row; do
