@@ -72,7 +72,7 @@ FAULT    := $(if $(filter fault,$T),$(FAULT))
 VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
-.PHONY: all help check bench bench-memory coverage lint static docs demo install uninstall clean packages check-packages
+.PHONY: all help deps check bench bench-memory coverage lint static docs demo install uninstall clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -81,15 +81,14 @@ else
 PROGRAMS := $(TOOLS:%=bin/%)
 endif
 
-# What is missing is installed before the compiler runs: a second make sees the new paths.
+# Libraries that are missing are named before the compiler runs; after `deps` a second make sees the new paths.
 READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null && echo yes))
 
 # A second make only then: beside `make -j2 all build/tests/half` it would write the same files.
 ifeq ($(READY),yes)
 all check: programs
 else
-all:
-	@$(MAKE) --no-print-directory packages
+all: packages
 	@$(MAKE) --no-print-directory programs
 endif
 
@@ -100,8 +99,9 @@ test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES) $(VQ8_BIN)
 	@:
 
 help:
-	@echo 'make            build the tools into bin/ (installs missing libraries first)'
-	@echo 'make demo       the main job on the embedded model: a table and a plot'
+	@echo 'make            build the tools into bin/'
+	@echo 'make deps       install the libraries that it needs (Debian, Ubuntu)'
+	@echo 'make demo       deps, then the main job on the embedded model: a table and a plot'
 	@echo 'make bench      every rate against the limit of the machine and against its peers'
 	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
 	@echo 'make check      every test; SAN=1 with sanitizers'
@@ -117,11 +117,15 @@ help:
 	@echo 'make uninstall  removes from there what make install put'
 	@echo 'make clean      remove what was built'
 
+# Says what is missing, and stops.
 packages:
 	@tests/packages $(BUILD_PACKAGES)
 
+deps:
+	@tests/packages --install $(BUILD_PACKAGES)
+
 check-packages:
-	@tests/packages $(BUILD_PACKAGES) $(CHECK_PACKAGES)
+	@tests/packages --install $(BUILD_PACKAGES) $(CHECK_PACKAGES)
 
 # gcc 12 ends with an internal error on a bound of one of its arrays.
 build/san/lib/product/product.o build/san/again/lib/product/product.o: ALWAYS += -fno-sanitize=bounds
@@ -245,7 +249,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh .ci/run | \
+	ls docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
@@ -257,25 +261,33 @@ docs: programs $(BUILD)/tests/hadamard
 	@for t in $(TOOLS); do \
 		PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) docs/man/options $$t >$(BUILD)/page && cp $(BUILD)/page docs/man/$$t.1 || exit 1; \
 	done
+	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) docs/man/options ptqtools >$(BUILD)/page && cp $(BUILD)/page docs/man/ptqtools.7
 	@{ sed '/^| order/,$$d' docs/hadamard.md; $(BUILD)/tests/hadamard table; } >$(BUILD)/page && cp $(BUILD)/page docs/hadamard.md
 
-demo: all
+demo: deps
+	@$(MAKE) --no-print-directory all
 	@pipelines/dpq-table4.sh
 
 # What pipelines read: parts of scripts, plots, models, questions, their images.
 DATA = $(wildcard pipelines/*/* data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
+# A file for each command, which bash loads when it is first completed.
+COMPLETIONS := share/bash-completion/completions
 install uninstall: export INTO := $(DESTDIR)$(PREFIX)
 install: all
-	install -d "$$INTO/bin" "$$INTO/share/man/man1"
+	install -d "$$INTO/bin" "$$INTO/share/man/man1" "$$INTO/share/man/man7" "$$INTO/$(COMPLETIONS)"
 	install -m 755 $(TOOLS:%=bin/%) "$$INTO/bin"
 	install -m 644 $(wildcard docs/man/*.1) "$$INTO/share/man/man1"
+	install -m 644 docs/man/ptqtools.7 "$$INTO/share/man/man7"
+	install -m 644 docs/package/completion.bash "$$INTO/$(COMPLETIONS)/ptqtools"
+	@for f in $(TOOLS); do ln -sf ptqtools "$$INTO/$(COMPLETIONS)/$$f" || exit 1; done
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	install -m 644 docs/ptqtools.py "$$INTO/share/ptqtools"
 	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 
 # Folders that others use stay; those of share/ptqtools go unless they hold something else.
 uninstall:
-	@for f in $(TOOLS); do rm -f "$$INTO/bin/$$f" || exit 1; done
+	@for f in $(TOOLS); do rm -f "$$INTO/bin/$$f" "$$INTO/$(COMPLETIONS)/$$f" || exit 1; done
+	@rm -f "$$INTO/$(COMPLETIONS)/ptqtools" "$$INTO/share/man/man7/ptqtools.7"
 	@for f in $(notdir $(wildcard docs/man/*.1)); do rm -f "$$INTO/share/man/man1/$$f" || exit 1; done
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@rm -f "$$INTO/share/ptqtools/ptqtools.py" "$$INTO/share/ptqtools/__pycache__"/ptqtools.*.pyc

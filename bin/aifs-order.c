@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * aifs-order -- visual tokens first, text after
+ * aifs-order -- move visual tokens before text tokens (AIFS of MQuant)
  *
  * Attention-invariant flexible switching (MQuant section 4.1): the tokens of each sequence are put into two
  * stretches, and /index keeps the place that each had, from which the attention mask and the targets follow.
@@ -12,7 +12,7 @@
 
 static const struct tool tool = {
 	.name = "aifs-order",
-	.brief = "visual tokens first, text after",
+	.brief = "move visual tokens before text tokens (AIFS of MQuant)",
 	.operands = "[TOKENS]",
 	.max_operands = 1,
 	.about = "Within each sequence puts the tokens that /modality calls visual before those of text, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * awq-scale -- scales and clips weights so that rounding them to nearest loses least (AWQ)
+ * awq-scale -- scale and clip weights for round-to-nearest (AWQ)
  *
  *	s_j = mean|X_j|^r,	X ← X / s, W ← W diag(s),	W ← max(-c, min(c, W))
  *
@@ -19,7 +19,7 @@
 
 static const struct tool tool = {
 	.name = "awq-scale",
-	.brief = "scales and clips weights so that rounding them to nearest loses least (AWQ)",
+	.brief = "scale and clip weights for round-to-nearest (AWQ)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Divides the channels of what norms, values and up projections put out, and multiplies the "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * dpq-run -- quantize the weights of a model: RTN, GPTQ, DPQ
+ * dpq-run -- quantize weights by round-to-nearest, GPTQ or DPQ
  *
  * Column by column in a given order, the error of each made good by those that
  * follow: w_j -= (w_i - ŵ_i) U_ij / U_ii (GPTQ; DPQ eq. 12), where with a
@@ -19,7 +19,7 @@
 
 static const struct tool tool = {
 	.name = "dpq-run",
-	.brief = "quantize the weights of a model: RTN, GPTQ, DPQ",
+	.brief = "quantize weights by round-to-nearest, GPTQ or DPQ",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * eval-choice -- how often a model takes the right choice
+ * eval-choice -- measure the accuracy on multiple-choice questions
  *
  * Runs the model over questions with their choices, block by block as it streams in; a context is computed
  * once for all of its choices (forward/prompt.h). With the sum of log p over the tokens of a choice, acc is
@@ -22,7 +22,7 @@
 
 static const struct tool tool = {
 	.name = "eval-choice",
-	.brief = "how often a model takes the right choice",
+	.brief = "measure the accuracy on multiple-choice questions",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Prints for every task, and for all, how often the gold choice is the likeliest behind its "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * eval-ppl -- perplexity of a model on a text
+ * eval-ppl -- measure perplexity and KL divergence
  *
  * Runs the model over windows of tokens, block by block as it streams in, and prints over all targets
  *	nll = mean of -log p(target),	ppl = exp(nll)
@@ -27,7 +27,7 @@
 
 static const struct tool tool = {
 	.name = "eval-ppl",
-	.brief = "perplexity of a model on a text",
+	.brief = "measure perplexity and KL divergence",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * exmy-sweep -- the error of number formats against the spread of the weights
+ * exmy-sweep -- compute the error of number formats against sigma
  *
  *	error(sigma) = E[(x - x̂)²],  x ~ N(0, sigma²) truncated to [-1, 1],
  * the grid scaled to the same range: exact, from Gaussian partial moments, and by sampling on request; the
@@ -17,7 +17,7 @@
 
 static const struct tool tool = {
 	.name = "exmy-sweep",
-	.brief = "the error of number formats against the spread of the weights",
+	.brief = "compute the error of number formats against sigma",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.optional = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fbq-run -- quantize the weights of a model and give each a low-rank branch: FBQuant and others
+ * fbq-run -- quantize weights with a low-rank branch (FBQuant and others)
  *
  *	W_F = Q(W - B A) + B A minimizes tr((W - W_F) H (W - W_F)ᵀ) over A and B	(FBQuant eq. 11-19)
  *
@@ -16,7 +16,7 @@
 
 static const struct tool tool = {
 	.name = "fbq-run",
-	.brief = "quantize the weights of a model beside low-rank branches: FBQuant and others",
+	.brief = "quantize weights with a low-rank branch (FBQuant and others)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and adds a "

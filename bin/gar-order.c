@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gar-order -- the order in which a layer's columns are quantized
+ * gar-order -- compute the order in which columns are quantized
  *
  * Group-aware reordering (DPQ section 3.2, appendix A): columns by descending diag H inside each group,
  * groups by descending key, so that what matters is quantized first and scales still belong to neighbouring
@@ -14,7 +14,7 @@
 
 static const struct tool tool = {
 	.name = "gar-order",
-	.brief = "the order in which a layer's columns are quantized",
+	.brief = "compute the order in which columns are quantized",
 	.operands = "[HESSIAN]",
 	.max_operands = 1,
 	.about = "Reads Hessians (hessian-accum), writes <layer>/order: position -> original column.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hadamard-rotate -- channels of a model turned by orthogonal matrices, so that none stands out
+ * hadamard-rotate -- rotate a model by Hadamard matrices (QuaRot)
  *
  *	residual stream		Q = D H/√n, randomized: x ← x Q (QuaRot; MQuant appendix A.7)
  *	values of each head	H/√n
@@ -20,7 +20,7 @@
 
 static const struct tool tool = {
 	.name = "hadamard-rotate",
-	.brief = "channels of a model turned by Hadamard matrices, so that none stands out",
+	.brief = "rotate a model by Hadamard matrices (QuaRot)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Folds the gains of RMS norms into the layers behind them, turns the residual stream by a "

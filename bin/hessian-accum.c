@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hessian-accum -- what the linear layers of a model are fed, as Hessians
+ * hessian-accum -- sum the Hessians of linear layers over calibration tokens
  *
  *	hessian = Σ x xᵀ over calibration tokens, count, absmax = max |x|,
  *	mean_abs = mean |x|, fourth = Σ x⁴, and a histogram of |x|
@@ -23,7 +23,7 @@
 
 static const struct tool tool = {
 	.name = "hessian-accum",
-	.brief = "Hessians of a model's linear layers over calibration tokens",
+	.brief = "sum the Hessians of linear layers over calibration tokens",
 	.operands = "[MODEL | ACTIVATIONS | HESSIAN...]",
 	.max_operands = SIZE_MAX,
 	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * images-import -- images into a tokens file
+ * images-import -- insert images into a tokens file
  *
  * Each id that stands for an image becomes as many as the model has tokens for it; the images are kept as
  * decoded, since the processor that scales them travels with the model.
@@ -14,7 +14,7 @@
 
 static const struct tool tool = {
 	.name = "images-import",
-	.brief = "pictures into a tokens file, in the place of the ids that stand for them",
+	.brief = "insert images into a tokens file",
 	.operands = "[IMAGE]...",
 	.max_operands = SIZE_MAX,
 	.about = "An IMAGE is a PNG, JPEG, PPM or PGM file. TOKENS has the model's placeholder once for "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ln2rms -- LayerNorms of a model become RMS norms
+ * ln2rms -- convert LayerNorms into RMS norms
  *
  *	LayerNorm(x) = RMSNorm(M x) diag(α) + β,	M = I - 11ᵀ/D
  *
@@ -15,7 +15,7 @@
 
 static const struct tool tool = {
 	.name = "ln2rms",
-	.brief = "LayerNorms of a model become RMS norms",
+	.brief = "convert LayerNorms into RMS norms",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Takes the mean off embeddings, positions, output and down projections, and puts the norms' "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * model-export -- a model as files that other programs load
+ * model-export -- write a model for other programs
  *
  * The inverse of model-import: tensors have the names, fusions and orientations of the class in transformers.
  * Weights are plain, or codes and scales in the layout of another program.
@@ -15,7 +15,7 @@
 
 static const struct tool tool = {
 	.name = "model-export",
-	.brief = "a model as files that other programs load",
+	.brief = "write a model for other programs",
 	.operands = "-o FOLDER|FILE [MODEL]",
 	.max_operands = 1,
 	.about = "Writes a folder that transformers loads, and all that is built on it: config.json, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * model-import -- a Hugging Face folder, or a GGUF file, as a model: a stream of parts, or one file
+ * model-import -- read a Hugging Face folder or a GGUF file
  *
  * config.json and tokenizer.json are kept verbatim; the safetensors' names
  * change dots into slashes: model.norm.weight is /model/norm/weight. A GGUF file
@@ -15,7 +15,7 @@
 
 static const struct tool tool = {
 	.name = "model-import",
-	.brief = "a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file as a model",
+	.brief = "read a Hugging Face folder or a GGUF file",
 	.operands = "FOLDER|FILE.gguf",
 	.max_operands = 1,
 	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes every "

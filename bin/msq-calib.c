@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * msq-calib -- how the layers of a model round their inputs: activation quantization
+ * msq-calib -- set how layers round their activations
  *
  *	act_scale = max|X|/top, or a percentile of |X| in the place of its largest,
  *
@@ -18,7 +18,7 @@
 
 static const struct tool tool = {
 	.name = "msq-calib",
-	.brief = "scales under which a model's layers round their inputs",
+	.brief = "set how layers round their activations",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Writes into every linear layer how its inputs are rounded: to which format, under a scale "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rms-suppress -- channels that an online Hadamard has made outliers, taken out of the weight
+ * rms-suppress -- split the outlier channels of online Hadamards from weights
  *
  *	max_o |(W H)_oi| > max |W|	(MQuant eq. 13, measured for each channel i)
  *
@@ -16,7 +16,7 @@
 
 static const struct tool tool = {
 	.name = "rms-suppress",
-	.brief = "channels that an online Hadamard has made outliers, taken out of the weight",
+	.brief = "split the outlier channels of online Hadamards from weights",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Of each layer behind an online Hadamard (hadamard-rotate), takes out the input channels "

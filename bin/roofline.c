@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * roofline -- tokens a second that formats of weights and activations allow on an accelerator
+ * roofline -- estimate the throughput of formats on an accelerator
  *
  * From the shape of a model alone: the batch is what memory leaves after the weights and the cache of keys
  * and values, a step takes as long as its products at peak rate or its bytes at full bandwidth. DPQ figure 4;
@@ -14,7 +14,7 @@
 
 static const struct tool tool = {
 	.name = "roofline",
-	.brief = "tokens a second that formats allow on an accelerator",
+	.brief = "estimate the throughput of formats on an accelerator",
 	.operands = "",
 	.max_operands = 0,
 	.optional = true,

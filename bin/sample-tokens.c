@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sample-tokens -- text drawn from a model itself
+ * sample-tokens -- sample token ids from a model
  *
  *	p(id) ∝ exp(logit / temperature), BOS and EOS excluded
  *
@@ -23,7 +23,7 @@
 
 static const struct tool tool = {
 	.name = "sample-tokens",
-	.brief = "token ids drawn from a model",
+	.brief = "sample token ids from a model",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * smooth-scale -- outliers of activations moved into the weights (SmoothQuant)
+ * smooth-scale -- move outliers of activations into weights (SmoothQuant)
  *
  *	s_j = max|X_j|^α / max|W_j|^(1-α),	X ← X / s, W ← W diag(s)
  *
@@ -19,7 +19,7 @@
 
 static const struct tool tool = {
 	.name = "smooth-scale",
-	.brief = "outliers of activations moved into the weights (SmoothQuant)",
+	.brief = "move outliers of activations into weights (SmoothQuant)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Divides the channels of what each norm puts out, by the norm's gain and shift, and "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tensor-diff -- how far the weights of a model are from a reference's
+ * tensor-diff -- compare the weights of two models, layer by layer
  *
  * For every linear layer, of effective weights, with E = W - Ŵ, W the reference's:
  *	mse		mean E²
@@ -20,7 +20,7 @@
 
 static const struct tool tool = {
 	.name = "tensor-diff",
-	.brief = "how far the weights of a model are from a reference's",
+	.brief = "compare the weights of two models, layer by layer",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Prints for every linear layer how far its effective weight is from that of the reference: "

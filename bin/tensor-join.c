@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tensor-join -- parts of one model, quantized by separate jobs, put together
+ * tensor-join -- join the blocks that separate jobs quantized
  *
  * Shards of dpq-run --shard, each with some of the blocks; or whole models, in each of which some of the
  * layers are quantized (dpq-run --layers).
@@ -15,7 +15,7 @@
 
 static const struct tool tool = {
 	.name = "tensor-join",
-	.brief = "parts of one model, quantized by separate jobs, put together",
+	.brief = "join the blocks that separate jobs quantized",
 	.operands = "MODEL...",
 	.max_operands = SIZE_MAX,
 	.about = "Of each linear layer takes the quantized one: of shards (dpq-run --shard), or of whole "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tensor-stats -- what the weights of a model are like
+ * tensor-stats -- report statistics of weights and Hessians, layer by layer
  *
  * For every linear layer, plain or quantized (then of its effective weight):
  *	bits		bits a weight, with codes, scales and zero points
@@ -18,7 +18,7 @@
 
 static const struct tool tool = {
 	.name = "tensor-stats",
-	.brief = "what the weights of a model are like",
+	.brief = "report statistics of weights and Hessians, layer by layer",
 	.operands = "[MODEL | HESSIAN]",
 	.max_operands = 1,
 	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenize -- text as token ids, without a BOS, and ids as text
+ * tokenize -- convert text into token ids, or ids into text
  *
  * /tokens holds the ids, /bytes how many bytes of the text each stands for. With --bytes every byte is its
  * own id, and NUL stands as BOS, as byte-level models have it.
@@ -11,7 +11,7 @@
 
 static const struct tool tool = {
 	.name = "tokenize",
-	.brief = "text as token ids, and back",
+	.brief = "convert text into token ids, or ids into text",
 	.operands = "[TEXT|TOKENS]",
 	.max_operands = 1,
 	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration "

@@ -19,7 +19,10 @@ installed() {
 	name=$1 into=$2
 	is "$name: every tool" "$(cd "$into/bin" && ls | sed 's,^,bin/,')" "$tools"
 	is '... which runs' "$("$into/bin/eval-ppl" --version)" "$(eval-ppl --version)"
-	ok '... every page' diff -r -x options "$top/docs/man" "$into/share/man/man1"
+	ok '... every page' diff -r -x options -x ptqtools.7 "$top/docs/man" "$into/share/man/man1"
+	ok '... that of all tools' cmp "$top/docs/man/ptqtools.7" "$into/share/man/man7/ptqtools.7"
+	is '... completion of a command' "$(bash -c '. "$1" && complete -p exmy-sweep' bash \
+		"$into/share/bash-completion/completions/exmy-sweep")" 'complete -F _ptqtools exmy-sweep'
 	ok '... every pipeline' diff -r "$top/pipelines" "$into/share/ptqtools/pipelines"
 	ok '... and what they read' test -f "$into/share/ptqtools/data/prose/config.json" \
 		-a -f "$into/share/ptqtools/data/vlm/questions.jsonl"
@@ -49,6 +52,23 @@ ok 'make uninstall, DESTDIR' make -C tree uninstall DESTDIR="$tmp/it's a; \"stag
 is '... nothing is left' "$(left "$tmp/it's a; \"stage\" */usr")" ''
 ok '... a second time' make -C tree uninstall DESTDIR="$tmp/it's a; \"stage\" *" PREFIX=/usr
 is 'the checkout is as it was' "$(everything | diff before -)" ''
+
+# --- what is missing ---
+mkdir system
+for f in sh id grep echo test; do ln -s "$(command -v $f)" system; done
+printf '#!/bin/sh\ncase $4 in have) echo "install ok installed" ;; *) exit 1 ;; esac\n' >system/dpkg-query
+printf '#!/bin/sh\necho "$@" >>"%s/installed"\n' "$tmp" >system/apt-get
+chmod +x system/*-*
+missing() { PATH="$tmp/system" "$top/tests/packages" "$@"; }
+no 'make: a library is missing: what installs it' 1 'packages are missing; as root: apt-get install lack other$' \
+	missing have lack other
+is '... and nothing is installed' "$(cat installed 2>&1)" 'cat: installed: No such file or directory'
+ok 'make deps installs it' missing --install have lack
+is '... with apt-get' "$(cat installed)" 'install -y --no-install-recommends lack'
+ok 'nothing is missing' missing have
+rm system/apt-get
+missing have lack >without.out 2>&1
+is 'a system without apt' "$? $(head -n 1 without.out)" '1 this system has no apt-get; please install what Debian calls:'
 
 # --- single tests: what would be run ---
 # runs VARIABLE=VALUE...: the tests that make check would give to prove
