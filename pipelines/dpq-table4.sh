@@ -29,7 +29,8 @@ done
 run_steps
 
 columns='output_error kl kl_se kl_delta kl_delta_se nll_rise nll_rise_se nll_delta nll_delta_se ppl_rise_percent'
-tabulate table4 "$columns" comparison <<'T'
+heads='scheme order output_error=output_error kl=KL kl_delta=ΔKL_vs_GAR paper_rise_percent=paper:_ΔPPL_%'
+tabulate table4 "$columns" comparison "$heads" <<'T'
 scheme	order	@	paper_ppl	paper_rise_percent
 W4A16	full	@W4A16-full W4A16-gar	6.597	5.45
 W4A16	gar	@W4A16-gar W4A16-gar	6.600	5.48
@@ -38,4 +39,6 @@ W4A8	full	@W4A8-full W4A8-gar	6.679	6.59
 W4A8	gar	@W4A8-gar W4A8-gar	6.704	6.95
 W4A8	none	@W4A8-none W4A8-gar	32.812	80.99
 T
+say "output error: of layers, relative; KL: divergence from the unquantized model, nats a token, ± standard error;" \
+	"paper: rise of perplexity of an 8B model"
 group=$group plot table4

@@ -27,7 +27,8 @@ is 'files' "$(offers dpq-run --hessian mod)" model.h5
 is 'an operand' "$(offers dpq-run --static-groups mod)" model.h5
 is 'nothing for a number' "$(offers dpq-run --scale-bits '')" ''
 if command -v h5ls >/dev/null; then
-	is 'layers of the file' "$(offers tensor-stats model.h5 --layers 'model/layers/0/mlp/d')" model/layers/0/mlp/down_proj
+	is 'layers of the file' "$(offers tensor-stats model.h5 --layers 'model/layers/0/mlp/d')" \
+		model/layers/0/mlp/down_proj
 	is 'patterns of layers' "$(offers tensor-stats model.h5 --layers '*/d')" '*/down_proj'
 else skip 'layers of the file' 'h5ls is not installed'
 fi
@@ -37,7 +38,7 @@ done >refused
 is 'each format that is offered is one' "$(cat refused)" ''
 if command -v zsh >/dev/null; then
 	cat >zshrc <<-Z
-		autoload -Uz bashcompinit && bashcompinit
+		autoload -Uz compinit bashcompinit && compinit -D && bashcompinit
 		. '$top/docs/package/completion.bash'
 		offers() {
 			emulate -L ksh

@@ -68,7 +68,8 @@ is '... with apt-get' "$(cat installed)" 'install -y --no-install-recommends lac
 ok 'nothing is missing' missing have
 rm system/apt-get
 missing have lack >without.out 2>&1
-is 'a system without apt' "$? $(head -n 1 without.out)" '1 this system has no apt-get; please install what Debian calls:'
+is 'a system without apt' "$? $(head -n 1 without.out)" \
+	'1 this system has no apt-get; please install what Debian calls:'
 
 # --- single tests: what would be run ---
 # runs VARIABLE=VALUE...: the tests that make check would give to prove

@@ -86,6 +86,8 @@ export PTQ_RESULTS="$tmp/steps"
 made() { "$@" 2>said >/dev/null; sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\)$/\1/p' said | sort | xargs; }
 runs='W4A16-full W4A16-gar W4A16-none W4A8-full W4A8-gar W4A8-none'
 is 'all steps are made' "$(made "$p" m.h5)" "$runs calib full gar hessian none test"
+is '... each with its time' "$(sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\): [0-9]* s$/\1/p' said | sort | xargs)" \
+	"$runs calib full gar hessian none test"
 work=$(echo steps/dpq-table4/*)
 cp "$work/table4.tsv" table4.tsv
 is '... once' "$(made "$p" m.h5)" ''
@@ -138,7 +140,7 @@ step "tensor-stats model.h5 | cat - >stats"
 run_steps
 SH
 chmod +x own.sh
-own() { "$@" ./own.sh m.h5 2>&1 >/dev/null | sed -n 's/^own: //p' | xargs; }
+own() { "$@" ./own.sh m.h5 2>&1 >/dev/null | sed -n '/: [0-9]* s$/d; s/^own: //p' | xargs; }
 echo one >lines
 is 'a result and an input without a dot, an input with a slash' "$(own env)" 'stats sorted'
 is '... once' "$(own env)" ''

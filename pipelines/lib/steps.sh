@@ -89,7 +89,7 @@ tell() {	# tell MADE NAME COMMAND: what --dry-run and --status say of a step
 # now FILE HOW COMMAND...: for the key an input is a slash, since the folder's has what is in it, and a program its
 # digest
 now() {
-	local out=$1 how=$2 text='' word have=''
+	local out=$1 how=$2 text='' word have='' began
 	shift 2
 	for word; do case $word in
 		*/*) if [[ $text = '' ]]; then digest "$word"; text+=$digest; else text+=' /'; fi ;;
@@ -101,7 +101,9 @@ now() {
 		[ -n "$have" ] || unmade[$out]=now
 	elif [ -z "$have" ]; then
 		say "${out%.*}"
+		began=$SECONDS
 		if [ "$how" = '>' ]; then "$@" >"$part/$out"; else "$@" -o "$part/$out"; fi
+		say "${out%.*}: $((SECONDS - began)) s"
 		rm -f ".steps/$out.key"
 		mv -f "$part/$out" .
 		printf '%s\n' "$key" >"$part/key" && mv -f "$part/key" ".steps/$out.key"
@@ -224,7 +226,8 @@ command_of() {	# command_of STEP: the line that makes it, $key being its key
 	printf '%s\n' "$key" >"$part/$last.key"
 	line="${lines[$1]} && rm -f .steps/$last.key && mv -f $files. && mv -f $part/$last.key .steps"
 	line+=" || { ${failing[$1]}; }"
-	line="echo '$name: ${last%.*}' >&2; ${line//@PART@/$part}"
+	line="echo '$name: ${last%.*}' >&2; ptq_began=\$(date +%s); ${line//@PART@/$part}"
+	line+="; echo \"$name: ${last%.*}: \$((\$(date +%s) - ptq_began)) s\" >&2"
 }
 # shellcheck disable=SC2086
 step_is_made() { is_made "${shown[$1]}${singly[$1]:+ on $(machine)}" ${results[$1]}; }

@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2154
 # tables.sh -- tables and plots of what the steps have made
 #
-#   table NAME             $part/NAME.tsv is whole: NAME.tsv; shows it
-#   show NAME              prints NAME.tsv with its columns aligned
-#   tabulate NAME COLUMNS FUNCTION   a table whose lines are on standard input: the first has names of columns, the
-#                          others what is in them, separated by tabs. In place of the COLUMNS (names, separated by
-#                          blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints, numbers separated
+#   table NAME [SHOWN]     $part/NAME.tsv is complete: NAME.tsv; shows it
+#   show NAME [SHOWN]      prints NAME.tsv, rounded and aligned; SHOWN: its columns and their heads (show.awk)
+#   tabulate NAME COLUMNS FUNCTION [SHOWN]   a table whose lines are on standard input: the first has names of
+#                          columns, the others what is in them, separated by tabs. In place of the COLUMNS (names,
+#                          separated by blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints, numbers separated
 #                          by tabs
 #   comparison COLUMNS RUN BASE   those of two runs that `measure` made, as comparison.awk has them; $compared: the
 #                          usual
@@ -15,11 +15,8 @@
 compared='output_error error_percent error_percent_se nll nll_rise nll_rise_se nll_delta nll_delta_se
 	kl kl_se kl_delta kl_delta_se'
 
-table() { mv -f "$part/$1.tsv" . && show "$1"; }
-show() {
-	awk -F '\t' 'FNR == NR { for (i = 1; i <= NF; i++) if (length($i) > w[i]) w[i] = length($i); next }
-	{ for (i = 1; i <= NF; i++) printf "%-*s%s", w[i] + 2, $i, i < NF ? "" : "\n" }' "$1.tsv" "$1.tsv"
-}
+table() { mv -f "$part/$1.tsv" . && show "$@"; }
+show() { awk -v shown="${2-}" -f "$lib/show.awk" "$1.tsv"; }
 tabulate() {
 	local line values left right words columns
 	read -rd '' -a columns <<<"$2" || true
@@ -32,7 +29,7 @@ tabulate() {
 		[[ $right = *$'\t'* ]] && right=$'\t'${right#*$'\t'} || right=
 		printf '%s%s%s\n' "$left" "$values" "$right"
 	done >"$part/$1.tsv"
-	table "$1"
+	table "$1" "${4-}"
 }
 comparison() {
 	awk -v columns="$1" -f "$lib/report.awk" -f "$lib/comparison.awk" "$3.report" "$2.report" "$2.tsv"
