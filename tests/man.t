@@ -5,13 +5,15 @@
 ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" . &&
 	cp "$top/tests/fuzz/seeds/image/rgb8.png" picture.png
 
-examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1.1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
+examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
+examples ptqtools.7 > script
+ok 'the examples of ptqtools.7 run' bash -euo pipefail script
 for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl \
 	eval-choice aifs-order tensor-stats tensor-diff exmy-sweep exmy-pack model-export \
 	ln2rms hadamard-rotate smooth-scale \
 	awq-scale rms-suppress msq-calib roofline tensor-join; do
-	ok "$t.1 has examples" test -n "$(examples $t)"
-	examples $t > script
+	ok "$t.1 has examples" test -n "$(examples $t.1)"
+	examples $t.1 > script
 	ok "the examples of $t.1 run" bash -euo pipefail script
 	"$t" --help > help; ok "$t --help" test -s help
 	sed 's/^ *//' script > lines

@@ -4,9 +4,9 @@
 #   table NAME [SHOWN]     $part/NAME.tsv is complete: NAME.tsv; shows it
 #   show NAME [SHOWN]      prints NAME.tsv, rounded and aligned; SHOWN: its columns and their heads (show.awk)
 #   tabulate NAME COLUMNS FUNCTION [SHOWN]   a table whose lines are on standard input: the first has names of
-#                          columns, the others what is in them, separated by tabs. In place of the COLUMNS (names,
-#                          separated by blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints, numbers separated
-#                          by tabs
+#                          columns, the others their values, separated by tabs. In place of the COLUMNS (names,
+#                          separated by blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints,
+#                          numbers separated by tabs
 #   comparison COLUMNS RUN BASE   those of two runs that `measure` made, as comparison.awk has them; $compared: the
 #                          usual
 #   plot NAME [FILE]       NAME.svg and NAME.png, which gnuplot makes of FILE, or of plots/SCRIPT.gp beside the script
