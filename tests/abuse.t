@@ -135,9 +135,9 @@ no 'help to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --help >
 no 'the version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --version >/dev/full'
 no 'ulimit -f' 1 'cannot write: File too large' \
 	sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
-for t in gguf hf; do
+for t in gguf hf compressed-tensors; do
 	no "ulimit -f: model-export --to $t" 1 'cannot write: File too large' \
-		sh -c "ulimit -f 4; exec model-export -q --to $t -o out/r model.h5"
+		sh -c "ulimit -f 4; exec model-export -q --to $t -o out/r quantized.h5"
 done
 ok 'nothing is left behind' clean
 echo before >out/r
@@ -156,10 +156,10 @@ if unshare -m true 2>/dev/null; then
 		s=$?
 		test -z "$(ls -A small)" || echo left
 		exit $s'
-	for t in gguf hf; do
+	for t in gguf hf compressed-tensors; do
 		no "a small tmpfs: model-export --to $t" 1 'cannot write: No space left' unshare -m sh -c "
 			mount -t tmpfs -o size=8k none small || exit
-			model-export -q --to $t -o small/r model.h5 2>said
+			model-export -q --to $t -o small/r quantized.h5 2>said
 			s=\$?
 			grep -v ': warning: ' said >&2
 			test -z \"\$(ls -A small)\" || echo left >&2
@@ -170,7 +170,8 @@ if unshare -m true 2>/dev/null; then
 		mount -t tmpfs -o size=16k none small &&
 		TMPDIR=small eval-ppl -q --memory 0 --tokens many.h5 --ctx 8 model.h5'
 else
-	for what in results 'model-export --to gguf' 'model-export --to hf' 'hidden states'; do
+	for what in results 'model-export --to gguf' 'model-export --to hf' 'model-export --to compressed-tensors' \
+		'hidden states'; do
 		skip "a small tmpfs: $what" 'mounting is not allowed here'
 	done
 fi

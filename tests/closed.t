@@ -112,7 +112,7 @@ for entry in $commands; do
 	rm -f out/*
 done
 # A folder or a file, and no stream: the result is whole whatever is closed.
-for t in gguf hf; do
+for t in gguf hf compressed-tensors; do
 	model-export -q --to $t in/codes.h5 -o out/wanted 2>/dev/null
 	bad_of=
 	for closed in none 0 1 2 01 02 12 012; do

@@ -43,6 +43,9 @@ same mxfp4 "$mxfp4" --storage mxfp4 -g 32 $but llama-gqa.h5
 same nvfp4 "$nvfp4" --storage nvfp4 -g 16 $but llama-gqa.h5
 same twice "$nvfp4" --storage nvfp4 -g 32 $but llama-gqa.h5
 }
+same head 'pack-quantized 4 symmetric group 4 None' --storage int4 -g 4 \
+	--layers '/*/layers/*' --layers /lm_head llama-gqa.h5
+ok '... the head too' py packs head lm_head
 for d in f16 bf16 e8m0 e4m3fn; do
 	same $d "pack-quantized 4 symmetric group 4 None" --storage int4 -g 4 --scale-dtype $d llama-gqa.h5
 done

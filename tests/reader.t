@@ -4,6 +4,10 @@
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+if ! py 'h5py.File' 2>/dev/null; then
+	skip 'the reader for Python' 'no h5py'
+	done_testing
+fi
 
 # The values of every format.
 exmy-sweep --json --table values --formats "$(py formats)" >values.json

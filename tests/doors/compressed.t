@@ -42,6 +42,10 @@ files=$names
 make fp8-static prose f32 --storage e4m3fn -g tensor --act-format e4m3fn --act-mode static-tensor --hessian hessian.h5
 before=$names names=
 for m in $small; do make $m-int4 $m f32 --storage int4 -g 4; done
+for m in mixtral qwen3-moe; do
+	py plain "$top/tests/ref/$m.h5" $m.h5
+	make $m-int4 $m f32 --storage int4 -g 4 --layers '/*/layers/*' --layers '!*/gate'
+done
 for m in llava-clip qwen2-vl; do
 	make $m-int4 $m f32 --storage int4 -g 2 --layers '!*embed*'
 	make $m-text $m f32 --storage int4 -g 2 --layers '/model/layers/*'

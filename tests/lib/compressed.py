@@ -1,42 +1,15 @@
 """compressed.py -- Python of tests/compressed.t: a reader of compressed-tensors folders, and what layers should be"""
 
-import importlib
 import json
 import os
 import re
 
 import h5py
 import numpy as np
-import ptqtools
 
+from lib.checkpoint import (DOWN, FP4, config, fields, folder, fp8, half, identical, middle, power, reported,
+                            safetensors, scale, single, units)
 from lib.h5 import copied, layers_of
-
-export = importlib.import_module("lib.model-export")
-FP4 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6])
-FP4 = np.concatenate([FP4, -FP4]).astype("f4")
-
-
-def plain(source, path):
-    export.plain(source, path)
-
-
-def fp8(code):
-    """Numbers of e4m3fn: sign, 4 bits of exponent with bias 7, 3 of mantissa."""
-    sign, e, m = code >> 7, (code >> 3 & 15).astype("i4"), (code & 7).astype("f8")
-    x = np.where(e > 0, np.ldexp(1 + m / 8, e - 7), np.ldexp(m / 8, -6))
-    assert not (code & 127 == 127).any()
-    return np.where(sign > 0, -x, x).astype("f4")
-
-
-def fields(words, bits, n):
-    """n fields of so many bits along the last axis, from the lowest bit of each row of words on."""
-    b = np.unpackbits(np.ascontiguousarray(words).view("u1"), axis=-1, bitorder="little")[..., :n * bits]
-    return (b.reshape(*b.shape[:-1], n, bits) << np.arange(bits)).sum(-1, dtype="i4")
-
-
-def single(t):
-    """A tensor of bf16 (as bits), f16 or f32 in f32."""
-    return (t.astype("u4") << 16).view("f4") if t.dtype == "u2" else t.astype("f4")
 
 
 def fits(name, targets):
@@ -48,9 +21,7 @@ class Folder:
     """What a folder says of its linear layers, by config.json and by names of tensors alone."""
 
     def __init__(self, path):
-        self.tensors = export.folder(path)
-        with open(os.path.join(path, "config.json")) as f:
-            self.config = json.load(f)
+        self.tensors, self.config = folder(path), config(path)
         self.q = q = self.config["quantization_config"]
         assert q["quant_method"] == "compressed-tensors" and q["quantization_status"] == "compressed"
         formats = {g["format"] for g in q["config_groups"].values()}
@@ -94,7 +65,7 @@ class Folder:
         else:
             units = FP4[fields(self.take(name, "weight_packed", out, columns // 2), 4, columns)]
         if format == "mxfp4-pack-quantized":
-            scale = np.ldexp(np.float32(1), self.take(name, "weight_scale", out, groups).astype("i4") - 127)
+            scale = power(self.take(name, "weight_scale", out, groups))
             assert group == 32
         elif format == "nvfp4-pack-quantized":
             scale = fp8(self.take(name, "weight_scale", out, groups)) / self.take(name, "weight_global_scale", 1)
@@ -108,28 +79,16 @@ class Folder:
         return units.astype("f4"), scale, s, single(self.take(name, "input_scale", 1))[0] if static else None
 
 
-def ours(g):
-    """Units, scales and dequantized weights of a layer of a model, by the reader for Python."""
-    layer = ptqtools.Layer(g.id)
-    wide = lambda t: np.broadcast_to(np.atleast_2d(t)[:, layer.group_index], layer.shape)
-    units = ptqtools.grids[layer.storage][layer.codes] - (0 if layer.zero is None else wide(layer.zero))
-    scale = wide(layer.scale if layer.scale_tensor is None else layer.scale / layer.scale_tensor)
-    if layer.compute == "none":
-        return units, scale
-    scale8 = np.broadcast_to(np.c_[layer.scale8], layer.shape)
-    return ptqtools.nearest(layer.compute, units * scale, layer.saturate), scale8
-
-
 def packed(model, path):
     """Every layer of the folder is the model's, bit for bit; nothing is left but plain tensors of the model."""
-    folder, plain_shape, n = Folder(path), {}, 0
+    here, plain, n = Folder(path), {}, 0
     with h5py.File(model) as f:
         names = {name for name in layers_of(f) if "/branch_" not in name}
         for name in names:
             g, dotted = f[name], name.replace("/", ".")
-            units, scale = ours(g)
-            u, s, scheme, input_scale = folder.layer(dotted, *units.shape)
-            assert (u == units).all() and (s == scale).all(), name
+            w = units(g)
+            u, s, scheme, input_scale = here.layer(dotted, *w[0].shape)
+            assert identical(u, w[0]) and identical(s, w[1]), name
             mode = g.attrs.get("act_mode")
             x = scheme["input_activations"]
             assert (mode is None) == (x is None), name
@@ -138,13 +97,13 @@ def packed(model, path):
             elif mode:
                 assert x["strategy"] == "token" and x["dynamic"] is True
             n += 1
-        f.visititems(lambda name, d: plain_shape.update({name.replace("/", "."): d.shape})
+        f.visititems(lambda name, d: plain.update({name.replace("/", "."): d.shape})
                      if isinstance(d, h5py.Dataset) and name.rpartition("/")[0] not in names else None)
     assert n
-    for name, t in folder.tensors.items():
-        assert t.shape == plain_shape[name], name
+    for name, t in here.tensors.items():
+        assert t.shape == plain[name], name
         if t.ndim == 2 and "embed" not in name:         # a linear layer that stays plain
-            assert folder.scheme(name.rpartition(".")[0]) is None, name
+            assert here.scheme(name.rpartition(".")[0]) is None, name
 
 
 def kinds(path):
@@ -157,9 +116,9 @@ def kinds(path):
 
 def adapter(model, path, kind="F32"):
     """Every branch of the model is in the adapter, in the place of its layer, each number rounded once."""
-    found = export.safetensors(os.path.join(path, "adapter_model.safetensors"))
+    found = safetensors(os.path.join(path, "adapter_model.safetensors"))
     with open(os.path.join(path, "adapter_config.json")) as f:
-        config = json.load(f)
+        c = json.load(f)
     with h5py.File(model) as f:
         names = []
         f.visititems(lambda name, g: names.append(name[:-9]) if name.endswith("/branch_a") else None)
@@ -168,20 +127,20 @@ def adapter(model, path, kind="F32"):
             stem = name.replace("/", ".")
             for part, which in ("branch_a", "A"), ("branch_b", "B"):
                 g = f[name][part]
-                t = g["weight"][()].astype("f4") if "weight" in g else np.multiply(*ours(g))
-                t = export.half(t) if kind == "BF16" else t
-                assert (found.pop(f"base_model.model.{stem}.lora_{which}.weight") == t).all(), (name, part)
+                t = g["weight"][()].astype("f4") if "weight" in g else np.multiply(*units(g))
+                t = half(t) if kind == "BF16" else t
+                assert identical(found.pop(f"base_model.model.{stem}.lora_{which}.weight"), t), (name, part)
             ranks[stem] = t.shape[1]
-    assert not found and sorted(config["target_modules"]) == sorted(ranks)
-    assert config["r"] == config["lora_alpha"] == max(ranks.values()) and config["peft_type"] == "LORA"
+    assert not found and sorted(c["target_modules"]) == sorted(ranks)
+    assert c["r"] == c["lora_alpha"] == max(ranks.values()) and c["peft_type"] == "LORA"
     patterns = {} if len(set(ranks.values())) == 1 else ranks
-    assert config["rank_pattern"] == config["alpha_pattern"] == patterns
+    assert c["rank_pattern"] == c["alpha_pattern"] == patterns
 
 
 def joined(base, adapter, dense):
     """Weights of the folder of plain ones and B A are those of the folder with branches: sums of `rank` terms."""
-    w, wanted = export.folder(base), export.folder(dense)
-    found = export.safetensors(os.path.join(adapter, "adapter_model.safetensors"))
+    w, wanted = folder(base), folder(dense)
+    found = safetensors(os.path.join(adapter, "adapter_model.safetensors"))
     assert found
     for name, t in wanted.items():
         stem = "base_model.model." + name.rpartition(".")[0]
@@ -191,52 +150,33 @@ def joined(base, adapter, dense):
             most = (np.abs(x) + np.abs(b) @ np.abs(a)).max()
             assert np.abs(x + b @ a - t).max() <= (len(a) + 1) * 2.0 ** -24 * most, name
         else:
-            assert (x == t).all(), name
+            assert identical(w[name], t), name
+
+
+def packs(path, name):
+    assert Folder(path).scheme(name) and f"{name}.weight_packed" in folder(path)
 
 
 def ignored(path):
     print(*Folder(path).q["ignore"])
 
 
-def middle(source, path):
-    """Zero points that are the middle code, and codes of all values."""
-    with copied(source, path) as f:
-        for name in layers_of(f):
-            f[name]["zero"][...] = 8
-            f[name]["codes"][:, :16] = np.arange(16)
-
-
 def dequantized(path, dense):
     """Units times scales are the weights of the folder of plain ones, rounded once."""
-    folder, wanted = Folder(path), export.folder(dense)
-    for name, t in wanted.items():
+    here = Folder(path)
+    for name, t in folder(dense).items():
         stem = name.rpartition(".")[0]
-        if name in folder.tensors and folder.tensors[name].shape == t.shape and folder.tensors[name].dtype == t.dtype:
-            assert (folder.tensors.pop(name) == t).all()
+        if name in here.tensors and here.tensors[name].shape == t.shape and here.tensors[name].dtype == t.dtype:
+            assert identical(here.tensors.pop(name), t)
             continue
-        units, scale, *_ = folder.layer(stem, *t.shape)
-        assert (units * scale == t).all(), name
-    assert not folder.tensors
+        u, s, *_ = here.layer(stem, *t.shape)
+        assert identical(u * s, t), name
+    assert not here.tensors
 
 
 def changed(model, path, report):
-    """The report has the relative Frobenius norm of the change of each weight, and the largest."""
-    folder, worst = Folder(path), 0
-    with open(report) as f:
-        lines = dict(line.split("\t") for line in f.read().splitlines())
-    with h5py.File(model) as f:
-        for name in layers_of(f):
-            units, scale = (t.astype("f8") for t in ours(f[name]))
-            stem = name.replace("/", ".")
-            u, s, *_ = (t.astype("f8") if isinstance(t, np.ndarray) else t for t in folder.layer(stem, *units.shape))
-            # of float32 products, six digits are printed
-            change = np.linalg.norm(u * s - (units * scale).astype("f4")) / np.linalg.norm(units * scale)
-            assert abs(float(lines[stem]) / change - 1) < 1e-5, (stem, lines[stem], change)
-            worst = max(worst, float(lines[stem]))
-    assert float(lines["all"]) == worst and len(lines) == 2 + len(layers_of(h5py.File(model)))
-
-
-DOWN = "model/layers/0/mlp/down_proj"
+    here = Folder(path)
+    reported(model, report, lambda name, shape: np.multiply(*(t.astype("f8") for t in here.layer(name, *shape)[:2])))
 
 
 def order(source, path):
@@ -250,17 +190,12 @@ def dense(source, path):
     with copied(source, path) as f:
         for name in [n for n in layers_of(f) if "/branch_" not in n]:
             g = f[name]
-            w = np.multiply(*ours(g))
+            w = np.multiply(*units(g))
             for member in [m for m in g if not m.startswith("branch_") and m != "bias"]:
                 del g[member]
             for member in list(g.attrs):
                 del g.attrs[member]
             g["weight"] = w
-
-
-def scale(value, source, path):
-    with copied(source, path) as f:
-        f[DOWN]["scale"][1, 0] = float(value)
 
 
 def hadamard(source, path):
@@ -310,13 +245,13 @@ def loaded_by_peer(*names):
 
     transformers.logging.set_verbosity_error()
     for name in names:
-        folder = Folder(name)
-        q = folder.q["config_groups"]["group_0"]
+        here = Folder(name)
+        q = here.q["config_groups"]["group_0"]
         inputs = q["input_activations"]
         # packed zero points are loaded where weights are dequantized at once, but not otherwise
         how = {} if q["weights"]["symmetric"] else dict(
             quantization_config=transformers.CompressedTensorsConfig(dequantize=True))
-        model = getattr(transformers, folder.config["architectures"][0])
+        model = getattr(transformers, here.config["architectures"][0])
         a = model.from_pretrained(name, attn_implementation="eager", **how)
         b = model.from_pretrained(name + "-plain", attn_implementation="eager")
         ids = torch.arange(3, 43)[None]

@@ -10,29 +10,27 @@ import tarfile
 
 import h5py
 import numpy as np
+import ptqtools
 
 from lib import peers
+from lib.checkpoint import DOWN, config, dense, divisor, fields, folder, identical, middle, reported, save, scale, units
 from lib.h5 import copied, create, layers_of
 
-compressed = importlib.import_module("lib.compressed")
-export = importlib.import_module("lib.model-export")
-packed_folders = importlib.import_module("lib.import-packed")
-
-
-def plain(source, path):
-    export.plain(source, path)
+by_hand = importlib.import_module("lib.import-packed")
+holds = by_hand.holds
+spoil = by_hand.spoil
 
 
 def llama(path):
     """A Llama whose extents are multiples of 32, so that codes of any width fill words."""
     rng = np.random.default_rng(11)
     hidden, inner, vocab = 32, 64, 64
-    config = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=hidden, intermediate_size=inner,
+    c = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=hidden, intermediate_size=inner,
                   num_attention_heads=4, num_key_value_heads=4, head_dim=8, num_hidden_layers=2, vocab_size=vocab,
                   max_position_embeddings=64, rms_norm_eps=1e-5, rope_theta=10000.0, hidden_act="silu",
                   tie_word_embeddings=False)
     with create(path, "model") as f:
-        f.create_dataset("config", data=json.dumps(config), dtype=h5py.string_dtype())
+        f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
 
         def put(name, *shape):
             f[name + "/weight"] = rng.normal(0, .2, shape).astype("f4")
@@ -55,9 +53,7 @@ class Folder:
     """What a folder says of its layers, by its configuration alone."""
 
     def __init__(self, path):
-        self.tensors = export.folder(path)
-        with open(os.path.join(path, "config.json")) as f:
-            self.q = json.load(f)["quantization_config"]
+        self.tensors, self.q = folder(path), config(path)["quantization_config"]
         with open(os.path.join(path, "quantize_config.json")) as f:
             assert json.load(f) == self.q
         assert self.q["quant_method"] == "gptq"
@@ -77,8 +73,8 @@ class Folder:
         assert groups == (1 if size == -1 else -(-n // size))
         if not self.q["desc_act"] and size > 0:
             assert (index == np.arange(n) // size).all(), name
-        codes = compressed.fields(words.T, bits, n)
-        zero = compressed.fields(zeros, bits, out) + (self.q["checkpoint_format"] == "gptq")
+        codes = fields(words.T, bits, n)
+        zero = fields(zeros, bits, out) + (self.q["checkpoint_format"] == "gptq")
         assert zero.max() < 1 << bits
         if self.q["sym"]:
             assert (zero == 1 << bits - 1).all()
@@ -92,82 +88,36 @@ def says(path):
           "reordered" if q["desc_act"] else "neighbours")
 
 
-def ours(g):
-    """Codes less zero points, a scale for each, and the groups of columns of a layer, from the format's page."""
-    codes, index = g["codes"][()].astype("i4"), np.arange(g["codes"].shape[1])
-    kind, group, bits = g.attrs["storage"], g.attrs["group"], g.attrs["bits"]
-    index = g["group_index"][()] if "group_index" in g else index // group if group > 0 else 0 * index
-    wide = lambda t: np.broadcast_to(t.reshape(1 if group == -1 else len(codes), -1)[:, index], codes.shape)
-    zero = wide(g["zero"][()].astype("i4")) if kind.startswith("uint") else 2 ** (bits - 1) - 1
-    scale = g["scale"][()] / (g["scale_tensor"][()] if "scale_tensor" in g else np.float32(1))
-    return (codes - zero).astype("f4"), wide(scale), index
-
-
 def packed(model, path):
     """Every layer of the folder is the model's, bit for bit, and so are the other tensors."""
-    folder, shape = Folder(path), {}
+    here, plain = Folder(path), {}
     with h5py.File(model) as f:
         names = layers_of(f)
-        assert sorted(folder.names) == sorted(n.replace("/", ".") for n in names) and names
+        assert sorted(here.names) == sorted(n.replace("/", ".") for n in names) and names
         for name in names:
-            for a, b in zip(folder.layer(name.replace("/", ".")), ours(f[name])):
-                assert a.shape == b.shape and (a == b).all(), name
-        f.visititems(lambda n, d: shape.update({n.replace("/", "."): d[()]}) if isinstance(d, h5py.Dataset)
+            u, s, index = here.layer(name.replace("/", "."))
+            w = units(f[name])
+            assert identical(u, w[0]) and identical(s, w[1]), name
+            assert (index == ptqtools.Layer(f[name].id).group_index).all(), name
+        f.visititems(lambda n, d: plain.update({n.replace("/", "."): d[()]}) if isinstance(d, h5py.Dataset)
                      and n.rpartition("/")[0] not in names and n != "config" else None)
-    assert sorted(shape) == sorted(folder.plain)
-    assert all((folder.plain[n] == shape[n]).all() for n in shape)
+    assert sorted(plain) == sorted(here.plain)
+    assert all(identical(here.plain[n], plain[n]) for n in plain)
 
 
 def dequantized(path, dense):
     """Codes less zero points times scales are the weights of the folder of plain ones, rounded once."""
-    folder, wanted = Folder(path), export.folder(dense)
-    for name in folder.names:
-        units, scale, _ = folder.layer(name)
-        assert (units * scale == wanted.pop(name + ".weight")).all(), name
-    assert sorted(wanted) == sorted(folder.plain) and folder.names
-    assert all((folder.plain[n] == wanted[n]).all() for n in wanted)
+    here, wanted = Folder(path), folder(dense)
+    for name in here.names:
+        u, s, _ = here.layer(name)
+        assert identical(u * s, wanted.pop(name + ".weight")), name
+    assert sorted(wanted) == sorted(here.plain) and here.names
+    assert all(identical(here.plain[n], wanted[n]) for n in wanted)
 
 
 def changed(model, path, report):
-    """The report has the relative Frobenius norm of the change of each weight, and the largest."""
-    folder = Folder(path)
-    with open(report) as f:
-        lines = dict(line.split("\t") for line in f.read().splitlines())
-    with h5py.File(model) as f:
-        for name in layers_of(f):
-            units, scale, _ = ours(f[name])
-            w = (units * scale).astype("f8")
-            if f[name].attrs["compute"] != "none":
-                w = np.multiply(*(t.astype("f8") for t in compressed.ours(f[name]))).astype("f4").astype("f8")
-            stem = name.replace("/", ".")
-            u, s, _ = folder.layer(stem)
-            # of float32 products, six digits are printed
-            change = np.linalg.norm(u.astype("f8") * s - w) / np.linalg.norm(w)
-            assert abs(float(lines[stem]) / change - 1) < 1e-5, (stem, lines[stem], change)
-    assert float(lines["all"]) == max(float(lines[n]) for n in folder.names) and len(lines) == 2 + len(folder.names)
-
-
-def middle(source, path, but=""):
-    """Zero points that are the middle code, of all layers but one, and codes of all values."""
-    with copied(source, path) as f:
-        for name in layers_of(f):
-            if not but or but not in name:
-                f[name]["zero"][...] = 8
-                f[name]["codes"][:, :16] = np.arange(16)
-
-
-DOWN = "model/layers/0/mlp/down_proj"
-
-
-def scale(value, source, path):
-    compressed.scale(value, source, path)
-
-
-def divisor(path):
-    with h5py.File(path, "r+") as f:
-        for name in layers_of(f):
-            if "scale_tensor" in f[name]:
-                f[name]["scale_tensor"][...] = 1024
+    here = Folder(path)
+    reported(model, report, lambda name, _: np.multiply(*(t.astype("f8") for t in here.layer(name)[:2])))
 
 
 def groups(source, path, kind):
@@ -222,45 +172,35 @@ def layer_of(dice, s, out, columns):
     groups = 1 if group == -1 else -(-columns // group)
     codes = dice.integers(0, 1 << bits, (out, columns), "u1")
     zero = ZERO[s.get("zero", "v1")](dice, bits, (out, groups))
-    stored, scale = packed_folders.numbers(dice, dtype, groups, out)
+    stored, scale = by_hand.numbers(dice, dtype, groups, out)
     here = dict(storage=f"uint{bits}", group=max(group, 0), scale_dtype=dtype.lower(), codes=codes, zero=zero,
                 scale=scale.T)
     if s.get("awq"):
         words, zeros = lanes(codes.T), lanes(zero.T)
-        return dict(qweight=("I32", packed_folders.dense(words, 4)), qzeros=("I32", packed_folders.dense(zeros, 4)),
+        return dict(qweight=("I32", dense(words, 4)), qzeros=("I32", dense(zeros, 4)),
                     scales=(dtype, stored)), here
     index = np.arange(columns) // group if group > 0 else np.zeros(columns)
     if s.get("order"):
         index = here["group_index"] = dice.permutation(index).astype("i4")
     less = config_of(s).get("checkpoint_format") != "gptq_v2"
-    members = dict(qweight=("I32", packed_folders.dense(codes, bits).T),
-                   qzeros=("I32", packed_folders.dense(zero.T - np.uint8(less), bits)), scales=(dtype, stored))
+    members = dict(qweight=("I32", dense(codes, bits).T),
+                   qzeros=("I32", dense(zero.T - np.uint8(less), bits)), scales=(dtype, stored))
     return members | ({} if s.get("bare") else dict(g_idx=("I32", index.astype("i4")))), here
 
 
 def make(source, path, scheme):
     """A folder of the plain one's tensors, the layers of blocks packed; PATH.here: what they are."""
     dice, here, tensors, s = np.random.default_rng(3), {}, {}, SCHEMES[scheme]
-    for name, t in export.folder(source).items():
+    for name, t in folder(source).items():
         layer = name.removesuffix(".weight")
         if "_proj" not in layer or t.ndim != 2:
             tensors[name] = "F32", t
             continue
         members, here[layer] = layer_of(dice, s, *t.shape)
         tensors |= {f"{layer}.{m}": v for m, v in members.items()}
-    with open(os.path.join(source, "config.json")) as f:
-        config = json.load(f) | dict(quantization_config=config_of(s))
-    packed_folders.save(path, tensors, config)
+    save(path, tensors, config(source) | dict(quantization_config=config_of(s)))
     with open(path + ".here", "wb") as f:
         pickle.dump(here, f)
-
-
-def holds(path, model):
-    packed_folders.holds(path, model)
-
-
-def spoil(path, to, what, *values):
-    packed_folders.spoil(path, to, what, *values)
 
 
 def beside(source, path):

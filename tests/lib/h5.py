@@ -11,6 +11,10 @@ import h5py
 import numpy as np
 
 
+# What a reference model is tested with.
+SIDES = {"test", "tokens", "sequence", "modality", "image_span", "image_grid", "images", "position"}
+
+
 # --- writing ---
 def root(f, kind):
     f.attrs["ptq_kind"], f.attrs["ptq_version"] = kind, "1"
@@ -38,6 +42,13 @@ def set_config(f, **changes):
     c.update(changes)
     del f["config"]
     f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
+
+
+def plain(source, path):
+    """A reference model without what it is tested with, so that it is nothing but a model."""
+    with copied(source, path) as f:
+        for name in SIDES & set(f):
+            del f[name]
 
 
 def remove(path, name):

@@ -12,53 +12,8 @@ import subprocess
 import h5py
 import numpy as np
 
+from lib.checkpoint import TYPES, config, dense, folder, fp8, identical, load, power, save, single
 from lib.h5 import layers_of
-
-export = importlib.import_module("lib.model-export")
-compressed = importlib.import_module("lib.compressed")
-TYPES = {"I8": "i1", "U8": "u1", "F8_E4M3": "u1", "F8_E8M0": "u1", "F16": "f2", "BF16": "u2", "I32": "i4", "F32": "f4",
-         "I64": "i8"}
-
-
-def plain(source, path):
-    export.plain(source, path)
-
-
-def save(path, tensors, config):
-    """A folder of tensors, name: (dtype, array)."""
-    os.makedirs(path)
-    header, body = {}, b""
-    for name, (dtype, a) in tensors.items():
-        data = np.ascontiguousarray(a).tobytes()
-        assert len(data) == np.dtype(TYPES[dtype]).itemsize * np.size(a), name
-        header[name] = dict(dtype=dtype, shape=list(np.shape(a)), data_offsets=[len(body), len(body) + len(data)])
-        body += data
-    text = json.dumps(header).encode()
-    with open(os.path.join(path, "model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + body)
-    with open(os.path.join(path, "config.json"), "w") as f:
-        json.dump(config, f)
-
-
-def load(path):
-    """What save() wrote."""
-    with open(os.path.join(path, "model.safetensors"), "rb") as f:
-        n, = struct.unpack("<Q", f.read(8))
-        header, body = json.loads(f.read(n)), f.read()
-    tensors = {}
-    for name, h in header.items():
-        begin, end = h["data_offsets"]
-        tensors[name] = h["dtype"], np.frombuffer(body[begin:end], TYPES[h["dtype"]]).reshape(h["shape"])
-    with open(os.path.join(path, "config.json")) as f:
-        return tensors, json.load(f)
-
-
-def dense(codes, bits):
-    """Fields of so many bits along the last axis, one behind the other from the lowest bit on, in words of 32."""
-    rows, n = codes.shape
-    b = np.zeros((rows, -(-n * bits // 32) * 32), "u1")
-    b[:, :n * bits] = (codes[:, :, None] >> np.arange(bits) & 1).reshape(rows, -1)
-    return np.packbits(b, axis=1, bitorder="little").view("<i4")
 
 
 def padded(codes, bits):
@@ -80,9 +35,9 @@ def numbers(dice, dtype, *shape):
         return x.astype("f2"), x.astype("f2").astype("f4")
     if dtype == "F8_E8M0":
         e = dice.integers(110, 130, shape, "u1")
-        return e, np.ldexp(np.float32(1), e.astype("i4") - 127)
-    x = x.view("u4") >> 16
-    return x.astype("u2"), (x << 16).astype("u4").view("f4")
+        return e, power(e)
+    x = (x.view("u4") >> 16).astype("u2")
+    return x, single(x)
 
 
 def compressed_layer(dice, s, out, columns):
@@ -101,12 +56,12 @@ def compressed_layer(dice, s, out, columns):
         if kind[0] == "m":
             e = dice.integers(110, 130, (out, groups), "u1")
             members["weight_scale"] = "U8", e
-            return members, here | dict(codes=codes, scale=np.ldexp(np.float32(1), e.astype("i4") - 127),
-                                        scale_dtype="e8m0")
+            return members, here | dict(codes=codes, scale=power(e), scale_dtype="e8m0")
         e = dice.integers(1, 127, (out, groups), "u1")
         members["weight_scale"] = "F8_E4M3", e
-        members["weight_global_scale"] = "F32", np.array([437.25], "f4")
-        return members, here | dict(codes=codes, scale=compressed.fp8(e), scale_dtype="e4m3fn", scale_tensor=437.25)
+        divisor = np.array([437.25], "f4")
+        members["weight_global_scale"] = "F32", divisor
+        return members, here | dict(codes=codes, scale=fp8(e), scale_dtype="e4m3fn", scale_tensor=divisor)
     stored, scale = numbers(dice, dtype, *((1,) if tensor else (rows, groups)))
     members["weight_scale"] = dtype, stored
     here["scale"] = scale.reshape(1) if tensor else np.repeat(scale, block[0], 0)[:out] if block else scale
@@ -217,7 +172,7 @@ def make(source, path, *rules):
     """A folder of the plain one's tensors, each layer packed by the first rule, SCHEME[:WORD], whose word its name has;
     PATH.here is what it is then."""
     dice, here, tensors = np.random.default_rng(1), {}, {}
-    for name, t in export.folder(source).items():
+    for name, t in folder(source).items():
         layer = name.removesuffix(".weight")
         conv = ".c_" in layer
         linear = ("_proj" in layer or conv) and name != layer and t.ndim == 2
@@ -231,12 +186,10 @@ def make(source, path, *rules):
         members, here[layer] = (fp8_layer if "method" in s else compressed_layer)(dice, s, *t.shape)
         inputs_of(dice, s, members, here[layer])
         tensors |= {f"{layer}.{m}": v for m, v in members.items()}
-    with open(os.path.join(source, "config.json")) as f:
-        config = json.load(f)
     schemes = [(SCHEMES[r.partition(":")[0]], r.partition(":")[2]) for r in rules]
     first = schemes[0][0]
-    config["quantization_config"] = fp8_config(first) if "method" in first else compressed_config(schemes)
-    save(path, tensors, config)
+    q = fp8_config(first) if "method" in first else compressed_config(schemes)
+    save(path, tensors, config(source) | dict(quantization_config=q))
     with open(path + ".here", "wb") as f:
         pickle.dump(here, f)
 
@@ -292,17 +245,17 @@ def holds(path, model):
             assert g.attrs.get("scale_dtype", "f32") == y["scale_dtype"], name
             for key in ("codes", "scale", "zero", "group_index", "scale_tensor", "act_scale"):
                 assert (key in g) == (key in y), (name, key)
-                assert key not in y or (g[key][()] == y[key]).all() and g[key].dtype.kind == np.array(y[key]).dtype.kind
+                assert key not in y or identical(g[key], y[key]), (name, key)
         assert {n.replace("/", ".") for n in layers_of(f) if "codes" in f[n]} == set(here)
         for name, (_, t) in load(path)[0].items():
             if name.rpartition(".")[0] not in here or name.endswith(".bias"):
-                assert (f[name.replace(".", "/")][()] == t).all(), name
+                assert identical(f[name.replace(".", "/")], t), name
 
 
 def spoil(path, to, what, *values):
     """The folder with one thing that is wrong."""
-    tensors, config = load(path)
-    q, layer = config["quantization_config"], "model.layers.0.mlp.up_proj"
+    tensors, c = load(path)
+    q, layer = c["quantization_config"], "model.layers.0.mlp.up_proj"
     group = q.get("config_groups", {}).get("group_0")
     value = json.loads(values[-1]) if values else None
 
@@ -349,11 +302,11 @@ def spoil(path, to, what, *values):
     elif what == "words":
         q[what] = {f"word{i}": "x" for i in range(value)}
     elif what == "renamed":
-        config["compression_config"] = config.pop("quantization_config")
+        c["compression_config"] = c.pop("quantization_config")
     elif what == "stranger":
         for name in [n for n in tensors if n.startswith(layer)]:
             tensors[name.replace("up_proj", "new_proj")] = tensors[name]
-    save(to, tensors, config)
+    save(to, tensors, c)
 
 
 def same_config(folder, model):
@@ -445,7 +398,7 @@ def written_by_peer(source, *names):
         scheme = QuantizationScheme(**group)
         compressor = BaseCompressor.get_value_from_registry(s["format"])
         tensors, weights = {}, {}
-        for name, t in export.folder(source).items():
+        for name, t in folder(source).items():
             layer, w = name.removesuffix(".weight"), torch.tensor(t)
             if "_proj" not in layer or w.ndim != 2:
                 tensors[name] = w
@@ -459,11 +412,8 @@ def written_by_peer(source, *names):
             tensors |= {f"{layer}.{m}": v.contiguous() for m, v in state.items()}
         os.makedirs(path)
         save_file(tensors, os.path.join(path, "model.safetensors"))
-        with open(os.path.join(source, "config.json")) as f:
-            config = json.load(f)
-        config["quantization_config"] = compressed_config([(s, "")]) | {"version": "0.20.0"}
         with open(os.path.join(path, "config.json"), "w") as f:
-            json.dump(config, f)
+            json.dump(config(source) | {"quantization_config": compressed_config([(s, "")]) | {"version": "0.20.0"}}, f)
         np.savez(path + ".npz", **weights)
 
 
@@ -473,7 +423,7 @@ def written_by_transformers(source, path):
     from safetensors.torch import save_file
     from transformers.integrations.finegrained_fp8 import _dequantize_fp8_weight
     tensors, weights = {}, {}
-    for name, t in export.folder(source).items():
+    for name, t in folder(source).items():
         w = torch.tensor(t)
         tensors[name] = w
         if "_proj" not in name or w.ndim != 2:
@@ -486,19 +436,17 @@ def written_by_transformers(source, path):
         weights[name] = _dequantize_fp8_weight(tensors[name], scale, [128, 128], torch.float32).numpy()
     os.makedirs(path)
     save_file(tensors, os.path.join(path, "model.safetensors"))
-    with open(os.path.join(source, "config.json")) as f:
-        config = json.load(f)
-    config["quantization_config"] = fp8_config({"block": [128, 128]})
     with open(os.path.join(path, "config.json"), "w") as f:
-        json.dump(config, f)
+        json.dump(config(source) | {"quantization_config": fp8_config({"block": [128, 128]})}, f)
     np.savez(path + ".npz", **weights)
 
 
 def equal_to_peer(path, exported):
     """Whether weights of an exported folder are PATH.npz, bit for bit; else how many are not."""
-    theirs, ours = np.load(path + ".npz"), export.folder(exported)
+    theirs, ours = np.load(path + ".npz"), folder(exported)
     assert len(theirs.files)
-    differ = sum(int((theirs[n] != ours[n]).sum()) for n in theirs.files)
+    assert all(theirs[n].dtype == ours[n].dtype == "f4" for n in theirs.files)
+    differ = sum(int((theirs[n].view("u4") != ours[n].view("u4")).sum()) for n in theirs.files)
     return "equal" if not differ else f"{differ} differ"
 
 

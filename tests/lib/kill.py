@@ -61,6 +61,8 @@ def kill(top, kills):
     tensor-diff -q --reference model.h5 codes.h5
     tensor-join -q codes.h5 model.h5
     model-export -q --to gguf codes.h5
+    model-export -q --to compressed-tensors codes.h5
+    model-export -q --to gptq codes.h5
     model-export -q --to hf codes.h5""".split("\n")]
     signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
     for number in signals[1:]:

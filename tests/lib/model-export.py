@@ -1,66 +1,15 @@
-"""model-export.py -- Python of tests/model-export.t: a reader of safetensors, and what a checkpoint of a tree holds"""
+"""model-export.py -- Python of tests/model-export.t: what a checkpoint of a tree holds"""
 
 import json
 import os
-import shutil
 import struct
 
 import h5py
 import numpy as np
 from ptqtools import Layer
 
+from lib.checkpoint import config, divisor, folder, half, identical, middle, reported
 from lib.h5 import copied, set_config
-
-TYPES = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1", "F8_E4M3": "u1"}
-
-
-def half(a):
-    """bf16 of f32, to nearest, ties to even, as bits."""
-    u = np.ascontiguousarray(a, "f4").view("u4")
-    return ((u + 0x7FFF + (u >> 16 & 1)) >> 16).astype("u2")
-
-
-def safetensors(path):
-    """Tensors of a file, as stored, after what every reader checks: no gap, no overlap, aligned."""
-    with open(path, "rb") as f:
-        n, = struct.unpack("<Q", f.read(8))
-        header, data = json.loads(f.read(n)), f.read()
-    assert header.pop("__metadata__") == {"format": "pt"}
-    found, end = {}, 0
-    for name, t in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        a, b = t["data_offsets"]
-        kind = np.dtype(TYPES[t["dtype"]])
-        assert a == end and (8 + n + a) % kind.itemsize == 0, (path, name)
-        found[name], end = np.frombuffer(data[a:b], kind).reshape(t["shape"]), b
-    assert end == len(data)
-    return found
-
-
-def folder(path):
-    """All tensors of a folder, of one file or by its index."""
-    index = os.path.join(path, "model.safetensors.index.json")
-    if not os.path.exists(index):
-        return safetensors(os.path.join(path, "model.safetensors"))
-    with open(index) as f:
-        map = json.load(f)
-    found, total = {}, 0
-    for file in sorted(set(map["weight_map"].values())):
-        here = safetensors(os.path.join(path, file))
-        assert all(map["weight_map"][n] == file for n in here)
-        total += sum(t.nbytes for t in here.values())
-        found |= here
-    assert sorted(found) == sorted(map["weight_map"]) and total == map["metadata"]["total_size"]
-    assert len(os.listdir(path)) >= 2 + len(set(map["weight_map"].values()))
-    return found
-
-
-def plain(source, path):
-    """A reference model without what it is tested with, so that it is nothing but a model."""
-    shutil.copy(source, path)
-    with h5py.File(path, "r+") as f:
-        for name in list(f):
-            if name in ("test", "tokens", "sequence", "modality", "image_span", "image_grid", "images", "position"):
-                del f[name]
 
 
 def rows_of_heads(parts, heads):
@@ -72,10 +21,10 @@ def rows_of_heads(parts, heads):
 def checkpoint(path):
     """What a checkpoint of the tree's class holds, written down for each class anew."""
     with h5py.File(path) as f:
-        config, tree = json.loads(f["config"][()]), {}
+        c, tree = json.loads(f["config"][()]), {}
         f.visititems(lambda n, d: tree.update({n.replace("/", "."): d[()]}) if isinstance(d, h5py.Dataset)
                      and n not in ("config", "processor", "tokenizer") else None)
-    kind, found = config["model_type"], {}
+    kind, found = c["model_type"], {}
 
     def join(name, parts, how):
         if parts[0] in name:
@@ -86,7 +35,7 @@ def checkpoint(path):
     for name, t in tree.items():
         if kind == "gpt_neox" and "attention." in name and join(
                 name, ["q_proj", "k_proj", "v_proj"],
-                ("query_key_value", lambda p: rows_of_heads(p, config["num_attention_heads"]))):
+                ("query_key_value", lambda p: rows_of_heads(p, c["num_attention_heads"]))):
             continue
         if kind == "phi3" and (join(name, ["q_proj", "k_proj", "v_proj"], ("qkv_proj", np.concatenate)) or
                                join(name, ["gate_proj", "up_proj"], ("gate_up_proj", np.concatenate))):
@@ -102,7 +51,7 @@ def checkpoint(path):
             stem = name.split(".")[0]
             if stem in ("model", "lm_head"):
                 name = "language_model." + name
-            vision = config["vision_config"]
+            vision = c["vision_config"]
             if "patch_embedding.weight" in name:
                 t = t.reshape(-1, 3, vision["patch_size"], vision["patch_size"])
         if name == "visual.patch_embed.proj.weight":
@@ -113,24 +62,20 @@ def checkpoint(path):
 
 def exported(model, path, kind="F32"):
     """The folder has every tensor of the model's checkpoint, rounded once, and no other."""
-    wanted, found = checkpoint(model), folder(path)
-    with open(os.path.join(path, "config.json")) as f:
-        config = json.load(f)
-    if config.get("tie_word_embeddings"):
+    wanted, found, c = checkpoint(model), folder(path), config(path)
+    if c.get("tie_word_embeddings"):
         wanted.pop(next(n for n in wanted if n.endswith("lm_head.weight") or n == "embed_out.weight"))
     assert sorted(wanted) == sorted(found), sorted(set(wanted) ^ set(found))
-    assert config["dtype"] == {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[kind]
+    assert c["dtype"] == {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}[kind]
     for name, t in wanted.items():
         t = t.astype("f4") if kind == "F32" else t.astype("f2") if kind == "F16" else half(t)
-        assert t.shape == found[name].shape and t.tobytes() == found[name].tobytes(), name
+        assert identical(t, found[name]), name
 
 
 def members(path, *names):
     """Values of members of config.json, one behind the other."""
-    with open(os.path.join(path, "config.json")) as f:
-        c = json.load(f)
     for name in names:
-        v = c
+        v = config(path)
         for word in name.split("."):
             v = v.get(word) if v else None
         print(v)
@@ -141,7 +86,7 @@ def same_model(a, b):
     x, y = checkpoint(a), checkpoint(b)
     assert sorted(x) == sorted(y), sorted(set(x) ^ set(y))
     for name in x:
-        assert x[name].shape == y[name].shape and x[name].astype("f4").tobytes() == y[name].astype("f4").tobytes(), name
+        assert identical(x[name].astype("f4"), y[name].astype("f4")), name
 
 
 def effective(quantized, exported_again):
@@ -280,16 +225,6 @@ def holds(path, kind, name='blk.0.attn_q.weight'):
     assert types(path)[name] == number, types(path)
 
 
-def centre(path):
-    """All zero points in the middle of the codes."""
-    with h5py.File(path, 'r+') as f:
-        found = []
-        f.visititems(lambda n, d: found.append(d) if n.endswith('/zero') else None)
-        assert found
-        for d in found:
-            d[...] = 1 << d.parent.attrs['bits'] - 1
-
-
 def blocks(path):
     """How many tensors of block 0 are blocks of Q4_0, and how many are not."""
     t = [k for n, k in types(path).items() if n.startswith('blk.0.')]
@@ -347,19 +282,6 @@ def second_expert(source, path):
         f["model/layers/0/block_sparse_moe/experts/03/w1/weight"] = np.ones((99, 32), "f4")
 
 
-def change(source, rounded, report):
-    """The row of q_proj in block 0 of the report is the norm of the difference over that of the whole weight."""
-    name = "model.layers.0.self_attn.q_proj"
-    with h5py.File(source) as f:
-        w = Layer(f[name.replace(".", "/")].id).whole.astype("f8")
-    with h5py.File(rounded) as f:
-        d = f[name.replace(".", "/") + "/weight"][()] - w
-    with open(report) as f:
-        said = next(float(line.split("\t")[1]) for line in f if line.startswith(name))
-    wanted = np.linalg.norm(d) / np.linalg.norm(w)
-    assert wanted > 0 and abs(said - wanted) <= 1e-6 * wanted, (said, wanted)  # sums in another order
-
-
 def one_scale(path):
     """Scales of f16 but one, of q_proj in block 0."""
     with h5py.File(path, "r+") as f:
@@ -367,3 +289,9 @@ def one_scale(path):
         x = s[()].astype("f2").astype("f4")
         x.flat[3] *= np.float32(1 + 2**-12)
         s[...] = x
+
+
+def changed(source, rounded, report):
+    """The report has the change of each weight of the model, whose rounded weights are those of the other."""
+    with h5py.File(rounded) as f:
+        reported(source, report, lambda name, _: f[name.replace(".", "/") + "/weight"][()].astype("f8"))

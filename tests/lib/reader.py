@@ -1,15 +1,13 @@
 """reader.py -- Python of tests/reader.t"""
 
-import importlib
 import itertools
 import json
 
 import numpy as np
 import ptqtools
 
-from lib.h5 import copied, create, formats, layers_of, set_config
-
-export = importlib.import_module("lib.model-export")
+from lib.checkpoint import folder, identical
+from lib.h5 import copied, create, formats, layers_of, plain, set_config
 
 
 def same_values():
@@ -37,7 +35,7 @@ def make(source):
     """A model with a layer for each format, and plans that give it to that."""
     names = formats().split(",")
     rounding = [n for n in names if not n.startswith("uint") and "fp4" not in n]
-    export.plain(source, "model")
+    plain(source, "model")
     blocks("model", max(11, -(-len(names) // 7)))  # 2 before 10
     with ptqtools.open("model.h5") as m:
         layers = [a.name for a in m.layers() if "/layers/" in a.name]
@@ -73,13 +71,13 @@ def about(path, packed):
         assert m.history["history:hessian"][0].startswith("hessian-accum ")
 
 
-def same_weights(path, folder):
+def same_weights(path, exported):
     """All matrices of the file are those of the folder, bit for bit."""
-    found = export.folder(folder)
+    found = folder(exported)
     with ptqtools.open(path) as m:
         for layer in m.layers():
             w, wanted = layer.whole, found.pop(layer.name[1:].replace("/", ".") + ".weight")
-            assert w.dtype == "f4" and w.tobytes() == wanted.tobytes(), layer.name
+            assert identical(w, wanted), layer.name
     assert all(t.ndim == 1 for t in found.values()), list(found)
 
 
