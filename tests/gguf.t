@@ -30,6 +30,10 @@ for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox
 	model-export -q --to gguf -o again.gguf $f-out.h5
 	ok "$f: exported again, the same bytes" cmp $f-out.gguf again.gguf
 done
+hadamard-rotate -q --seed 1 gemma-gguf.h5 -o rotated.h5
+no 'a Gemma with a head of its own' 1 \
+	'rotated.h5: /lm_head: is a head of its own, .* a GemmaForCausalLM; --to hf writes it' \
+	model-export --to gguf -o rotated.gguf rotated.h5
 is 'there are likelihoods' "$(nll llama-gqa.h5 | grep -c '^nll	')" 1
 for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do	# the last is used below
 	model-import -q $f -o other.h5

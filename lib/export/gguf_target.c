@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/thread.h"
+#include "export/export_codes.h"
 #include "export/folder_target.h"
 #include "export/ggml_encode.h"
 #include "import/gguf_layout.h"
@@ -326,6 +327,7 @@ static void begin(struct export *e)
 
 static void weight(struct export *e, const struct export_weight *w)
 {
+	const struct gguf_file *r = e->data;
 	char *whole = xformat("%s.weight", w->name);
 	struct name name = name_of(e, whole);
 	const bool vector = gguf_layouts[name.row->layout].one_row;
@@ -333,6 +335,10 @@ static void weight(struct export *e, const struct export_weight *w)
 	const struct ggml_type *type = blocks_of(e, w, &why);
 
 	folder_check_inputs(e, w);
+	if (r->row->tied && export_is_head(e, w))
+		die("%s: %s: is a head of its own, as a rotated model has; llama.cpp takes the embedding for "
+			"the head of a %s; --to hf writes it", e->from, w->layer->path,
+			config_class(e->config));
 	if (why || (type && vector))
 		count_plain(e->data, why ? why : "one row, a vector in GGUF", w->name);
 	if (type && !vector)

@@ -200,11 +200,12 @@ const struct gguf_row gguf_rows[] = {
 		{ "blk.#.attn_qkv", "model.layers.#.self_attn.qkv_proj", GGUF_AS_IS },
 		{ "blk.#.ffn_up", "model.layers.#.mlp.gate_up_proj", GGUF_AS_IS }) },
 
-	{ .name = "gemma", .model_type = "gemma", .class = "GemmaForCausalLM",
+	{ .name = "gemma", .model_type = "gemma", .class = "GemmaForCausalLM", .tied = true,
 	  KEYS(LLAMA_SIZES, LLAMA_KEYS(NULL)),
 	  NAMES(LAYER_NAMES(GGUF_AS_IS, GGUF_AS_IS), NORM_NAMES(GGUF_PLUS_ONE, "post_attention_layernorm")) },
 
-	{ .name = "gemma2", .model_type = "gemma2", .class = "Gemma2ForCausalLM", .scale_blocks = 46,
+	{ .name = "gemma2", .model_type = "gemma2", .class = "Gemma2ForCausalLM", .tied = true,
+	  .scale_blocks = 46,
 	  KEYS(LLAMA_SIZES,
 		{ "attn_logit_softcapping", "attn_logit_softcapping", GGUF_REAL, false, attention_cap },
 		{ "final_logit_softcapping", "final_logit_softcapping", GGUF_REAL, false, logit_cap },

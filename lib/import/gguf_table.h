@@ -85,6 +85,7 @@ struct gguf_key {
 struct gguf_row {
 	const char *name, *model_type, *class;	/* general.architecture; a class of architecture.h */
 	bool experts;			/* the row is of files with an expert_count */
+	bool tied;			/* its readers know no head but the embedding */
 	const struct gguf_key *keys;
 	const struct gguf_name *names;
 	bool longrope;			/* rope_factors_long.weight and its like are such a scaling */

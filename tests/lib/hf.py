@@ -32,7 +32,7 @@ def no_bos(path):
         f["tokens"].attrs["add_bos"] = 0
 
 
-def load(folder, ours=True, strangers=()):
+def load(folder, ours=True, dtype="float32", strangers=()):
     """The model of a folder, which has the tensors of its class, if it is ours, and no others than strangers."""
     import torch
     import transformers
@@ -41,11 +41,11 @@ def load(folder, ours=True, strangers=()):
     transformers.logging.disable_progress_bar()
     with open(os.path.join(folder, "config.json")) as f:
         c = json.load(f)
-    # of others model_type decides, as it does for model-import
+    # model_type decides, as it does for model-import: of mistral with layer_types the class is Ministral
     auto = "AutoModelForImageTextToText" if "vision_config" in c else "AutoModelForCausalLM"
-    kind = getattr(transformers, c["architectures"][0] if ours else auto)
-    model, info = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
-                                       output_loading_info=True)
+    model, info = getattr(transformers, auto).from_pretrained(
+        folder, dtype=getattr(torch, dtype), attn_implementation="eager", output_loading_info=True)
+    assert not ours or type(model).__name__.replace("Ministral", "Mistral") == c["architectures"][0], type(model)
     # of an encoder, a norm behind the features that are used
     missing = [n for n in info["missing_keys"] if "post_layernorm" not in n and ".head." not in n]
     others = info["unexpected_keys"] - set(strangers)
@@ -55,7 +55,7 @@ def load(folder, ours=True, strangers=()):
 
 
 def nll_of(model, ids, placeholder=None, **more):
-    """Likelihoods of a sequence's targets, in double of float32 logits; no image's token is one."""
+    """Likelihoods of a sequence's targets, in double of the logits; no image's token is one."""
     import torch
 
     ids = torch.tensor(np.array(ids, "i8"))[None]
@@ -71,11 +71,12 @@ def sequences(f):
     return [(a, ids[a:b]) for a, b in zip(ends, ends[1:])]
 
 
-def pixels_of(image):
+def pixels_of(image, dtype="f4"):
     """[3, h, w] as the processors of these models have them."""
     import torch
 
-    return torch.tensor(((image.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1))
+    x = ((image.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1)
+    return torch.tensor(x.astype(dtype))
 
 
 def images(model, f, first, ids):
@@ -85,7 +86,7 @@ def images(model, f, first, ids):
     if "image_span" not in f:
         return {}
     own = [i for i, (at, _) in enumerate(f["image_span"][()]) if first <= at < first + len(ids)]
-    pixels = [pixels_of(f[f"images/{i}"][()]) for i in own]
+    pixels = [pixels_of(f[f"images/{i}"][()], "f8") for i in own]
     if model.config.model_type != "qwen2_vl":
         return dict(pixel_values=torch.stack(pixels))
     v = model.config.vision_config
@@ -98,7 +99,8 @@ def images(model, f, first, ids):
 
 
 def mean_of(folder, tokens):
-    model, nll = load(folder), []
+    """In double, so that what differs is what float32 cost the other."""
+    model, nll = load(folder, dtype="float64"), []
     with h5py.File(tokens) as f:
         placeholder = getattr(model.config, "image_token_index", getattr(model.config, "image_token_id", None))
         for first, ids in sequences(f):

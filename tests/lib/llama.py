@@ -1,6 +1,41 @@
 """llama.py -- Python of tests/doors/llama.t: likelihoods of llama.cpp, numbers of the package gguf"""
 
+import importlib
+
 import numpy as np
+
+# Of tests/gguf.t. llama.cpp leaves out the window of Phi-3: no phi3-window.
+NAMES = """llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel neox-serial mixtral
+qwen2-moe qwen3-moe phi3-long gemma gemma2 gemma3""".split()
+
+
+def classes(top):
+    """A model of each class that llama.cpp has, of those that tests/gguf.t makes; their names."""
+    import json
+    import os
+
+    import h5py
+
+    from lib.h5 import plain
+
+    importlib.import_module("lib.gguf").make(top)
+    for name in NAMES:
+        plain(name + ".h5", name + "-plain.h5")
+        os.replace(name + "-plain.h5", name + ".h5")
+        with h5py.File(name + ".h5", "r+") as f:
+            if json.loads(f["config"][()])["tie_word_embeddings"]:  # as model-import writes it
+                del f["lm_head/weight"]
+                f["lm_head/weight"] = f["model/embed_tokens/weight"]
+    print(*NAMES)
+
+
+def random_ids(path, vocab, count):
+    """Tokens that are not BOS, 0."""
+    from lib.h5 import create
+
+    with create(path, "tokens") as f:
+        f["tokens"] = np.random.default_rng(1).integers(1, int(vocab), int(count)).astype("i4")
+        f["tokens"].attrs.update(bos_id=0, add_bos=1)
 
 
 def ids(tokens, path):
@@ -10,11 +45,15 @@ def ids(tokens, path):
         np.append(0, f['tokens'][()].ravel()).astype('i4').tofile(path)  # BOS before the text
 
 
-def nll(path, ids, ctx):
-    """The mean over the later half of each window, as its own tool takes it; keys and values in f32."""
+def likelihoods(ids, ctx, *paths):
+    """Means over the later half of each window, as llama.cpp's own tool takes it; keys and values in f32."""
+    for path in paths:
+        print(path, nll(path, np.fromfile(ids, 'i4'), int(ctx)), sep='\t', flush=True)
+
+
+def nll(path, t, n):
     import llama_cpp
 
-    n, t = int(ctx), np.fromfile(ids, 'i4')
     m = llama_cpp.Llama(path, n_ctx=n, n_batch=n, logits_all=True, type_k=0, type_v=0, flash_attn=False, verbose=False)
     total = []
     for at in range(0, len(t) - n + 1, n):
@@ -27,11 +66,12 @@ def nll(path, ids, ctx):
         log = top + np.log(np.exp(rows - top[:, None]).sum(1))
         total += (log - rows[np.arange(len(rows)), t[at + first + 1 : at + n]]).tolist()
     np.save(path + '.npy', total)
-    print(f'{np.mean(total):.8f}')
+    return f'{np.mean(total):.8f}'
 
 
-def apart(one, other):
-    print(np.mean(np.abs(np.load(one + '.npy') - np.load(other + '.npy'))))
+def apart(one, other, least):
+    """How far likelihoods of tokens are apart, in the mean; where no layer has blocks, what F32 may be."""
+    print(max(float(least), np.mean(np.abs(np.load(one + '.npy') - np.load(other + '.npy')))))
 
 
 def same(one, other, kind):
