@@ -113,6 +113,33 @@ table(["process", "is", "size"], [
     ("eval-ppl, a block", f"weights in float; a chunk of states for each of {THREADS} threads; hidden states up to --memory (512 MiB)",
      f"{gb(block)} + {gb(THREADS * unseen)} + {gb(1 << 29)} = {gb(block + THREADS * unseen + (1 << 29))}"),
 ])
+# Llama 3 in three sizes: hidden, blocks, intermediate, keys
+SIZES = {"1 billion": (2048, 16, 8192, 512), "8 billion": (4096, 32, 14336, 1024), "70 billion": (8192, 80, 28672, 1024)}
+CORES = (2, 16, 64)
+
+
+def on_cores(seconds):
+    """The time on two cores, and on more if the rates grow with them."""
+    times = [seconds * CORES[0] / c for c in CORES]
+    return " / ".join(f"{t / 3600:.1f} h" if t >= 3600 else f"{t / 60:.1f} min" if t >= 90 else f"{t:.0f} s" for t in times)
+
+
+rows = []
+for name, (n, blocks, middle, kv) in SIZES.items():
+    of_block = 2 * n * n + 2 * n * kv + 3 * n * middle
+    of_token = 2 * of_block + 2 * n * (CTX + 1)
+    hessians = 3 * n * n + middle**2
+    solved = (2 * n + 2 * kv + 2 * middle) * n * n + n * middle**2 + n**3 + middle**3 / 3
+    times = [(of_token * blocks * TOKENS, "eval-ppl-2048"), (hessians * blocks * TOKENS, "hessian-f32"), (solved * blocks, "dpq-mse-4096x4096"),
+             ((of_token * blocks + 2 * n * VOCAB["Llama 3"]) * TOKENS, "eval-ppl-2048")]
+    t = [amount / rate[row] if rate[row] else float("nan") for amount, row in times]
+    rows.append((name, on_cores(t[0] + t[1]), on_cores(t[2]), on_cores(t[3]),
+                 gb(4 * of_block + 8 * hessians + 4 * 2048 * (n + 3 * middle) + 4 * middle**2), gb(4 * hessians * blocks)))
+page.append("## Sizes and cores\n\nThe same for the shapes of Llama 3, on "
+            + ", ".join(map(str, CORES)) + " cores, if the rates grow with the cores. Calibration is the forward\npass "
+            f"and the Hessians of {TOKENS} tokens, evaluation the forward pass and the head of as many:\n")
+table(["parameters", "calibrate", "quantize, DPQ with search", "evaluate", "peak memory", "Hessians on disk"], rows)
+
 took = [hours(amount / rate[row]) if rate[row] else "?" for _, _, amount, row in steps]
 page.insert(0, f"On one machine like that of [bench.tsv](results/bench.tsv), the calibration of Llama 2 70B on {TOKENS}\n"
             f"tokens takes {took[1]} for the forward pass and {took[2]} for the Hessians. DPQ takes {took[3]},\n"
