@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #include "base/thread.h"
 #include "base/usage.h"
 
-enum { ROWS = 64, FIRST = 256 };
+enum { ROWS = 64, FIRST = 256, MAPPED = 1 << 20 };
 static size_t thread_count;
 static const char *output;
 static const struct option_row *table;
@@ -333,6 +334,9 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	int c;
 
 	setlocale(LC_ALL, "C");
+	/* Layers go back to the system when they are freed: by itself malloc() keeps blocks of up to 32 MiB in a
+	 * heap whose holes grow with the number of layers. */
+	mallopt(M_MMAP_THRESHOLD, MAPPED);
 	program = t->name;
 	table = rows;
 	history_begin(t, rows, value);
