@@ -10,22 +10,8 @@ qwen2-moe qwen3-moe phi3-long gemma gemma2 gemma3""".split()
 
 
 def classes(top):
-    """A model of each class that llama.cpp has, of those that tests/gguf.t makes; their names."""
-    import json
-    import os
-
-    import h5py
-
-    from lib.h5 import plain
-
+    """Files NAME.gguf of each class that llama.cpp has; their names."""
     importlib.import_module("lib.gguf").make(top)
-    for name in NAMES:
-        plain(name + ".h5", name + "-plain.h5")
-        os.replace(name + "-plain.h5", name + ".h5")
-        with h5py.File(name + ".h5", "r+") as f:
-            if json.loads(f["config"][()])["tie_word_embeddings"]:  # as model-import writes it
-                del f["lm_head/weight"]
-                f["lm_head/weight"] = f["model/embed_tokens/weight"]
     print(*NAMES)
 
 
