@@ -23,6 +23,11 @@ for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox
 			grep -q 'has no tokenizer' warning"
 	ok "$f: every tensor as it was" py same_tensors $f-gguf.h5 $f.h5
 	is "$f: the same likelihoods" "$(nll $f-gguf.h5)" "$(nll $f.h5)"
+	if [ $f = neox-serial ]; then
+		no "$f: its head is the embedding" 1 'llama.cpp wants a tensor of its own for that of a GPTNeoX' \
+			model-export --to gguf -o $f-out.gguf $f-gguf.h5
+		continue
+	fi
 	ok "$f: is exported" model-export --to gguf -o $f-out.gguf $f-gguf.h5
 	model-import -q $f-out.gguf -o $f-out.h5 2>/dev/null
 	ok "$f: imported again, every tensor as it was" py same_tensors $f-out.h5 $f.h5

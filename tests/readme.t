@@ -14,7 +14,7 @@ done
 is 'there are three' "$i" 4
 is 'the first prints a KL divergence' "$(grep -c '^reference_kl	\|^kl	' out1)" 1
 is 'the second one for each format' "$(cut -d ' ' -f 1 out2 | sort -u | xargs)" 'e2m1 e2m2 int4 int5 nf4 nf5'
-is 'the third an accuracy' "$(grep -c '^all	528	0\.' out3)" 1
+is 'the third two accuracies' "$(grep -c '^all	528	0\.' out3)" 2
 
 # What make demo prints is the table of this machine's kind, made of the file that docs/results has.
 shown=$(sed -n "s/^heads='\(.*\)'$/\1/p" "$top/pipelines/dpq-table4.sh")

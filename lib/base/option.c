@@ -334,8 +334,8 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	int c;
 
 	setlocale(LC_ALL, "C");
-	/* Layers go back to the system when they are freed: by itself malloc() keeps blocks of up to 32 MiB in a
-	 * heap whose holes grow with the number of layers. */
+	/* Layers go back to the system when they are freed: by itself malloc() keeps blocks of up to 32 MiB
+	 * in a heap whose holes grow with the number of layers. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED);
 	program = t->name;
 	table = rows;

@@ -335,7 +335,7 @@ static void weight(struct export *e, const struct export_weight *w)
 	const struct ggml_type *type = blocks_of(e, w, &why);
 
 	folder_check_inputs(e, w);
-	if (r->row->tied && export_is_head(e, w))
+	if (r->row->head == GGUF_HEAD_TIED && export_is_head(e, w))
 		die("%s: %s: is a head of its own, as a rotated model has; llama.cpp takes the embedding for "
 			"the head of a %s; --to hf writes it", e->from, w->layer->path,
 			config_class(e->config));
@@ -365,6 +365,9 @@ static void end(struct export *e)
 {
 	struct gguf_file *r = e->data;
 
+	if (r->row->head == GGUF_HEAD_OWN && e->tied)
+		die("%s: has the embedding for its head, llama.cpp wants a tensor of its own for that of a "
+			"%s; --to hf writes it", e->from, config_class(e->config));
 	for (size_t i = 0; i < r->stacks; i++) {
 		if (r->experts[i].n != r->sizes.experts)
 			die("%s: %s: %zu of its %zu experts are there", e->from, r->experts[i].name,

@@ -200,12 +200,13 @@ const struct gguf_row gguf_rows[] = {
 		{ "blk.#.attn_qkv", "model.layers.#.self_attn.qkv_proj", GGUF_AS_IS },
 		{ "blk.#.ffn_up", "model.layers.#.mlp.gate_up_proj", GGUF_AS_IS }) },
 
-	{ .name = "gemma", .model_type = "gemma", .class = "GemmaForCausalLM", .tied = true,
+	{ .name = "gemma", .model_type = "gemma", .class = "GemmaForCausalLM",
+	  .head = GGUF_HEAD_TIED,
 	  KEYS(LLAMA_SIZES, LLAMA_KEYS(NULL)),
 	  NAMES(LAYER_NAMES(GGUF_AS_IS, GGUF_AS_IS), NORM_NAMES(GGUF_PLUS_ONE, "post_attention_layernorm")) },
 
-	{ .name = "gemma2", .model_type = "gemma2", .class = "Gemma2ForCausalLM", .tied = true,
-	  .scale_blocks = 46,
+	{ .name = "gemma2", .model_type = "gemma2", .class = "Gemma2ForCausalLM",
+	  .head = GGUF_HEAD_TIED, .scale_blocks = 46,
 	  KEYS(LLAMA_SIZES,
 		{ "attn_logit_softcapping", "attn_logit_softcapping", GGUF_REAL, false, attention_cap },
 		{ "final_logit_softcapping", "final_logit_softcapping", GGUF_REAL, false, logit_cap },
@@ -235,7 +236,7 @@ const struct gguf_row gguf_rows[] = {
 		{ "blk.#.ffn_up", "transformer.h.#.mlp.c_fc", GGUF_TRANSPOSED },
 		{ "blk.#.ffn_down", "transformer.h.#.mlp.c_proj", GGUF_TRANSPOSED }) },
 
-	{ .name = "gptneox", .model_type = "gpt_neox", .class = "GPTNeoXForCausalLM",
+	{ .name = "gptneox", .model_type = "gpt_neox", .class = "GPTNeoXForCausalLM", .head = GGUF_HEAD_OWN,
 	  KEYS(SIZES("num_hidden_layers", "max_position_embeddings", "hidden_size", "intermediate_size"),
 		{ "attention.layer_norm_epsilon", "layer_norm_eps", GGUF_REAL, true, eps },
 		{ "use_parallel_residual", "use_parallel_residual", GGUF_FLAG, true, parallel },

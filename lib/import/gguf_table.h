@@ -82,10 +82,14 @@ struct gguf_key {
 	double (*value)(const struct config *c);
 };
 
+/* What llama.cpp takes for the head: a tensor of its own, or if there is none, the embedding; or only one of
+ * these. */
+enum gguf_head { GGUF_HEAD_ANY, GGUF_HEAD_TIED, GGUF_HEAD_OWN };
+
 struct gguf_row {
 	const char *name, *model_type, *class;	/* general.architecture; a class of architecture.h */
 	bool experts;			/* the row is of files with an expert_count */
-	bool tied;			/* its readers know no head but the embedding */
+	enum gguf_head head;
 	const struct gguf_key *keys;
 	const struct gguf_name *names;
 	bool longrope;			/* rope_factors_long.weight and its like are such a scaling */

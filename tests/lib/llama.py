@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 
 # Of tests/gguf.t. llama.cpp leaves out the window of Phi-3: no phi3-window.
-NAMES = """llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel neox-serial mixtral
+NAMES = """llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel mixtral
 qwen2-moe qwen3-moe phi3-long gemma gemma2 gemma3""".split()
 
 
