@@ -90,3 +90,9 @@ void linear_dense(const struct linear *l, float w[l->out][l->in])
 	free(in.memory);
 	free(out.memory);
 }
+
+bool linear_is_dense(const struct linear *l)
+{
+	return l->weight && !l->splits && !l->branch_a && !l->rotation_in.hadamard && !l->rotation_in.signs &&
+		!l->rotation_out.hadamard && !l->rotation_out.signs;
+}

@@ -10,4 +10,6 @@
  *	W ← R_out⁻¹ Ŵ R_in, R as in struct linear_rotation
  */
 void linear_dense(const struct linear *l, float w[l->out][l->in]);
+/* Whether that is `weight` as it is stored, of the type weight_type. */
+bool linear_is_dense(const struct linear *l);
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "export/dense.h"
 #include "export/export_config.h"
 #include "io/file.h"
 
@@ -47,20 +48,29 @@ void *folder_narrow(const struct export *e, const char *name, enum half_type dty
 	return y;
 }
 
-void folder_add_plain(const struct export *e, struct safetensors_output *out, const char *name, int rank,
-	const size_t dim[], float *x)
+/* Numbers of the dtype. */
+static void add(const struct export *e, struct safetensors_output *out, const char *name, int rank,
+	const size_t dim[], const void *x)
 {
 	static const char *const dtypes[] = { [HALF_NONE] = "F32", [HALF_F16] = "F16",
 		[HALF_BF16] = "BF16" };
 	struct safetensors_data t = { .dtype = dtypes[e->options.dtype],
-		.element = half_size(e->options.dtype), .rank = rank };
+		.element = half_size(e->options.dtype), .rank = rank, .data = x };
+
+	memcpy(t.dim, dim, (size_t)rank * sizeof *dim);
+	safetensors_add(out, name, t);
+}
+
+void folder_add_plain(const struct export *e, struct safetensors_output *out, const char *name, int rank,
+	const size_t dim[], float *x)
+{
 	size_t n = 1;
 	void *y;
 
 	for (int i = 0; i < rank; i++)
-		n *= t.dim[i] = dim[i];
-	t.data = y = folder_narrow(e, name, e->options.dtype, n, x);
-	safetensors_add(out, name, t);
+		n *= dim[i];
+	y = folder_narrow(e, name, e->options.dtype, n, x);
+	add(e, out, name, rank, dim, y);
 	if (y != x)
 		free(y);
 }
@@ -98,10 +108,16 @@ void folder_check_inputs(const struct export *e, const struct export_weight *w)
 
 void folder_weight(struct export *e, const struct export_weight *w)
 {
+	const struct linear *l = &w->layer->linear;
 	char *name = xformat("%s.weight", w->name);
 	float *x;
 
 	folder_check_inputs(e, w);
+	if (w->n == 1 && !w->transposed && linear_is_dense(l) && l->weight_type == e->options.dtype) {
+		add(e, e->folder->out, name, w->rank, w->dim, l->weight);
+		free(name);
+		return;
+	}
 	x = export_dense(w);
 	if (w->transposed)
 		x = transpose(w->rows, w->columns, x);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* safetensors_output.c -- see safetensors_output.h */
 #include "export/safetensors_output.h"
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -112,6 +113,8 @@ static void write_now(struct safetensors_output *s, const char *name, const stru
 	memcpy(s->header + s->used, text, n);
 	s->used += n;
 	file_write(s->path, s->fd, t->data, t->bytes);
+	/* the disk takes it while the next one is made */
+	sync_file_range(s->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	s->data += t->bytes;
 	free(text);
 }
