@@ -35,7 +35,4 @@ finds() {
 }
 sed '/^| algorithm 3: /d' "$top/docs/papers.md" >wrong.md
 is 'finds a missing item' "$(look wrong.md)" 'MQuant: algorithm 1 to 3 wanted, there are [1, 2]'
-is 'README shows the table that is kept' \
-	"$(awk '/^scheme/, /^```/' "$top/README.md" | grep -v '```' | tr -s ' ' '\t')" \
-	"$(cat "$top/docs/results/dpq-table4-prose.tsv")"
 done_testing
