@@ -13,7 +13,14 @@ CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck
 BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
 CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
 	$(shell pkg-config --cflags hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
-LDLIBS   := $(shell pkg-config --libs hdf5 jansson libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -llapacke -lgsl -lm
+# HDF5 and LAPACKE from their archives, if they exist: the shared libraries load 36 others (TLS, Kerberos, Fortran), which
+# takes three quarters of a tool's start. SHARED=1 links the shared ones. LAPACK is that of OpenBLAS in both.
+HDF5_SO  := $(shell pkg-config --libs hdf5 2>/dev/null)
+archive   = $(if $(SHARED),,$(wildcard $1))
+HDF5      = $(or $(patsubst %,% -lsz -lz,$(call archive,$(patsubst -L%,%/libhdf5.a,$(filter -L%,$(HDF5_SO))))),$(HDF5_SO))
+LAPACKE   = $(or $(call archive,$(dir $(BLAS))liblapacke.a),-llapacke)
+OTHERS   := $(shell pkg-config --libs jansson libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null)
+LDLIBS    = $(HDF5) $(OTHERS) $(LAPACKE) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -lgsl -lm
 ifdef SAN
 # A CFLAGS of the command line adds to these, and does not replace them.
 override CFLAGS += -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -185,6 +192,8 @@ FUZZ_MAIN = $(BUILD)/tests/fuzz/main.o
 FUZZ     := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 WRAP     := $(foreach f,malloc calloc realloc free strdup mmap munmap mremap,-Wl$(comma)--wrap=$f)
 
+# The memory of HDF5 is its own: only ours is wrapped.
+$(FUZZERS): SHARED := 1
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/survive.o $(FUZZ_MAIN) $(BUILD)/libptq.a
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  LINK  $@")

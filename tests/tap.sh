@@ -16,9 +16,8 @@ export LC_ALL=C
 shared=${PTQ_SHARED:-$top/../shared}/data
 [ -d "$shared" ] || shared=
 
-# What fails says why on standard error, which prove shows. Tests have models made by hand, without a basis, and
-# evaluate
-# some on the tokens that calibrated them: warnings of these do not count.
+# A failed test explains itself on standard error, which prove shows. Some models of tests are made by hand and have no
+# basis, and some are evaluated on the tokens that calibrated them: these two warnings do not count.
 unmade=': warning: .*: \(has no attribute basis: \|was calibrated on tokens \)'
 # ok NAME COMMAND...: the command succeeds
 ok() {
@@ -26,14 +25,21 @@ ok() {
 	if "$@" >ok.out 2>ok.err; then echo "ok $n - $what"
 	else bad=1; echo "not ok $n - $what"; { echo "# $what"; sed 's/^/# /' ok.out ok.err; } >&2; fi
 }
-# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, warnings apart, one line, which matches the
-# pattern
+# message_of FILE: sets $said to its last line that is no warning and no hint ("try '...'"), $lines to their number
+message_of() {
+	lines=0 said=
+	while IFS= read -r line || [ -n "$line" ]; do
+		case $line in '' | "try '"* | *': warning: '*) ;; *) lines=$((lines + 1)) said=$line ;; esac
+	done <"$1"
+}
+# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, apart from warnings, one line, which matches
+# the pattern
 no() {
 	n=$((n + 1)); what=$1 status=$2 pattern=$3; shift 3
 	"$@" >no.out 2>no.err </dev/null; got=$?
-	said=$(grep -v -e "^try '" -e ': warning: ' no.err)
-	if [ "$got" = "$status" ] && [ "$(printf '%s\n' "$said" | grep -c .)" = 1 ] && printf '%s\n' "$said" |
-		grep -Eq -- "$pattern"; then echo "ok $n - $what"
+	message_of no.err
+	if [ "$got" = "$status" ] && [ $lines = 1 ] && printf '%s\n' "$said" | grep -Eq -- "$pattern"; then
+		echo "ok $n - $what"
 	else
 		bad=1; echo "not ok $n - $what"
 		{
@@ -47,9 +53,12 @@ warns() {
 	n=$((n + 1)); what=$1 pattern=$2; shift 2
 	"$@" >warns.out 2>warns.err </dev/null; got=$?
 	if [ "$got" = 0 ] && [ "$(grep -v "$unmade" warns.err | grep -c ': warning: ')" -le 1 ] &&
-		grep -Eq -- ": warning: .*$pattern" warns.err; then echo "ok $n - $what"
-	else bad=1; echo "not ok $n - $what"; { echo "# $what: status $got; wanted one warning like '$pattern':"; sed \
-		's/^/# /' warns.err; } >&2; fi
+		grep -Eq -- ": warning: .*$pattern" warns.err; then
+		echo "ok $n - $what"
+	else
+		bad=1; echo "not ok $n - $what"
+		{ echo "# $what: status $got, wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; } >&2
+	fi
 }
 is() {
 	n=$((n + 1))
