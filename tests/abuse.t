@@ -52,7 +52,7 @@ if [ "$(id -u)" != 0 ]; then as_other=; fi
 if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r "$tmp" 2>/dev/null; then
 	no 'a file without permission' 1 'locked.h5: cannot open: Permission denied' \
 		$as_other gar-order locked.h5 -o /dev/null
-	no 'a folder without permission' 1 "cannot create a file beside it: Permission denied" $as_other \
+	no 'a folder without permission' 1 "cannot create a file in its folder: Permission denied" $as_other \
 		dpq-run -q --compensate none model.h5 -o "$tmp/out/r"
 else
 	skip 'a file without permission' 'another user cannot be had, or does not reach the tools'

@@ -251,7 +251,7 @@ ok '... not even a folder' test ! -e no-a
 mkdir at
 no 'an adapter in the place of the model' 2 '--adapter and -o name one place' ct --adapter ./at/../no/ -o no branch.h5
 no '... GGUF too' 2 '--adapter and -o name one place' model-export --to gguf --adapter no -o no branch.h5
-no 'a folder for it that is there' 1 'half: is there already' ct --adapter half -o no branch.h5
+no 'a folder for it that is there' 1 'half: exists already' ct --adapter half -o no branch.h5
 no 'no branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
 py hadamard branch.h5 turned.h5
 no 'a branch behind a Hadamard' 1 'down_proj: its branch is between rotations' ct --adapter no-a -o no turned.h5

@@ -51,7 +51,7 @@ no 'a negative sigma' 2 "-0.1 is not a number from" exmy-sweep --tsv --sigma -0.
 no 'junk as sigma' 2 "is not a list of numbers" exmy-sweep --tsv --sigma 0.1,x
 no 'an infinite weight' 1 'a/weight: (row 5 )?holds' exmy-sweep --tsv inf.h5
 no 'a plot of an unknown kind' 2 'ends in .svg' exmy-sweep --tsv --plot x.gif
-no 'a plot where there is no folder' 1 'nowhere/x.svg: cannot create a file beside it' \
+no 'a plot where there is no folder' 1 'nowhere/x.svg: cannot create a file in its folder' \
 	exmy-sweep -q --tsv --plot nowhere/x.svg
 no 'a file that is not there' 1 'nothing.h5' exmy-sweep --tsv nothing.h5
 done_testing

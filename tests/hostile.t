@@ -105,8 +105,10 @@ for v in e4m3:e4m3fn e5m2:e5m2ieee; do
 	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" \
 		dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
 done
-no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected that of a file' dpq-run --hessian '' model.h5
-no '-o an empty word' 2 '--output: the name is empty, expected that of a file' dpq-run -o '' model.h5
+no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected the name of a file' \
+	dpq-run --hessian '' model.h5
+no '-o an empty word' 2 '--output: the name is empty, expected the name of a file' \
+	dpq-run -o '' model.h5
 no 'a table of a model without one' 2 '--table error needs a MODEL' exmy-sweep --tsv --table error
 no 'a plot whose name gnuplot would run' 2 'control character' \
 	exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
@@ -415,7 +417,7 @@ is '... and of the text' \
 for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q --length 8 --ctx 8 overflow.h5" \
 	"hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5"; do
 	t=${c%% *}
-	no "$t: a folder that is not there" 1 'cannot create a file beside it' $c -o no/such/r
+	no "$t: a folder that is not there" 1 'cannot create a file in its folder' $c -o no/such/r
 	no "$t: the name of a folder" 1 'DIR/: names a folder' $c -o DIR/
 	no "$t: a name of 256 letters" 1 'File name too long' $c -o "$(printf %0256d 1)"
 done

@@ -246,13 +246,13 @@ dpq-run -q --compensate none --group 4 --shard 1/2 tiny.h5 -o shard.h5
 no 'a shard of a model' 1 'is one shard of several' model-export -o no shard.h5
 no 'no folder' 2 '-o FOLDER.FILE is expected' model-export tiny.h5
 mkdir full && touch full/x
-no 'a folder that is there' 1 'full: is there already' model-export -o full tiny.h5
+no 'a folder that is there' 1 'full: exists already' model-export -o full tiny.h5
 mkdir empty
 ok 'an empty one is taken' sh -c 'model-export -q -o empty tiny.h5 && diff -r empty tiny'
 no 'a folder below a file' 1 'tiny.h5/x: cannot create a folder: Not a directory' model-export -o tiny.h5/x tiny.h5
-no 'a file' 1 'tiny.h5: is there already' model-export -o tiny.h5 codes.h5
+no 'a file' 1 'tiny.h5: exists already' model-export -o tiny.h5 codes.h5
 mkdir here
-no 'the folder where one is' 1 ': ./[.]: is there already' sh -c 'cd here && model-export -o ./. ../tiny.h5'
+no 'the folder where one is' 1 ': ./[.]: exists already' sh -c 'cd here && model-export -o ./. ../tiny.h5'
 is '... and nothing in it' "$(ls -A here)" ''
 no 'a folder in none' 1 'cannot create a folder' model-export -o none/x tiny.h5
 head -c 20000 codes.h5 >cut.h5

@@ -132,7 +132,7 @@ static void misuses(void **state)
 		{ "--colour=black", "--colour: 'black' is not one of red, green, blue\n" },
 		{ "--side=up", "--side: 'up' is not one of left, right\n" },
 		{ "--letter=ab", "--letter: 'ab' is not a letter\n" },
-		{ "--file=", "--file: the name is empty, expected that of a file\n" },
+		{ "--file=", "--file: the name is empty, expected the name of a file\n" },
 	};
 	char out[4096];
 

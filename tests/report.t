@@ -55,22 +55,22 @@ ok 'the rows of finished parts are there, as that run had them' py rows_kept
 echo before >kept
 no 'a run that fails' 1 'cannot open' dpq-run --compensate none --report kept nosuch.h5 -o x.h5
 is '... leaves the report of before' "$(cat kept)" before
-no 'no such folder' 1 '^dpq-run: nosuch/r.tsv: cannot create a file beside it' \
+no 'no such folder' 1 '^dpq-run: nosuch/r.tsv: cannot create a file in its folder' \
 	dpq-run --compensate none --report nosuch/r.tsv "$m" -o y.h5
 no 'a folder' 1 'is a folder' dpq-run --compensate none --report . "$m" -o y.h5
 no 'a device' 1 '/dev/null: is no regular file' dpq-run --compensate none --report /dev/null "$m" -o y.h5
 cp "$m" model.h5
 no 'a model' 1 'h.h5: is an HDF5 file' dpq-run --compensate none --report h.h5 model.h5 -o y.h5
-no 'the input' 2 'model.h5: is an input, too|model.h5 is an input, too' \
+no 'the input' 2 'model.h5 is also an input' \
 	dpq-run --compensate none --report ./model.h5 model.h5 -o y.h5
-no 'another input' 2 'plan is what --plan names, too' \
+no 'another input' 2 'plan is also the file of --plan' \
 	dpq-run --compensate none --plan plan --report plan model.h5 -o y.h5
-no 'the result' 2 'y.h5 is what -o names, too' dpq-run --compensate none --report ./y.h5 model.h5 -o y.h5
-no 'where standard output goes' 2 'y.h5 is what standard output is, too' \
+no 'the result' 2 'y.h5 is also the file of -o' dpq-run --compensate none --report ./y.h5 model.h5 -o y.h5
+no 'where standard output goes' 2 'y.h5 is also standard output' \
 	sh -c 'dpq-run --compensate none --report y.h5 model.h5 >y.h5'
-no '... and what is added to it' 2 'y.h5 is what standard output is, too' \
+no '... and what is added to it' 2 'y.h5 is also standard output' \
 	sh -c 'dpq-run --compensate none --report ./y.h5 model.h5 >>y.h5'
-no 'what standard input is' 2 'model.h5 is what standard input is, too' \
+no 'what standard input is' 2 'model.h5 is also standard input' \
 	sh -c 'dpq-run --compensate none --report model.h5 <model.h5 -o y.h5'
 rm -f y.h5
 dpq-run -q --compensate none --report .json model.h5 -o x.h5

@@ -21,7 +21,7 @@ ok '... attributes and all' py same_file plain.h5 whole.h5
 ln -s nowhere/r.h5 r.h5
 run -o r.h5 2>report
 is 'a run that fails at its end' \
-	"$? $(tail -1 report)" '1 dpq-run: r.h5: cannot create a file beside it: No such file or directory'
+	"$? $(tail -1 report)" '1 dpq-run: r.h5: cannot create a file in its folder: No such file or directory'
 sed -i '$d' report
 is '... keeps its parts' "$(left)" r.h5.part
 mv r.h5.part parts; rm r.h5

@@ -111,5 +111,5 @@ for j in 1 2 3; do
 	hessian-accum -q -j $j --compute-type bf16 --tokens tokens.h5 --ctx 256 first/model.h5 -o bf16-$j.h5
 done
 ok 'bf16: the same Hessians for any -j' eval 'cmp bf16-1.h5 bf16-2.h5 && cmp bf16-1.h5 bf16-3.h5'
-no 'unknown kernels' 2 "PTQ_CPU: 'sse' is none of plain, avx2, avx512, amx" env PTQ_CPU=sse dpq-run
+no 'unknown kernels' 2 "PTQ_CPU: 'sse' is not one of plain, avx2, avx512, amx" env PTQ_CPU=sse dpq-run
 done_testing

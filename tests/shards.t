@@ -101,7 +101,7 @@ is '-q says nothing' \
 env PMI_RANK=0 PMI_SIZE=2 hessian-accum -q --tokens t.h5 --ctx 32 "$model" -o x.h5
 ok 'nothing is shared out unasked' cmp x.h5 whole.h5
 rm -f x.h5
-no 'auto: no launcher' 2 'no launcher says which of how many' auto A=1
+no 'auto: no launcher' 2 'no launcher gives a rank and a size' auto A=1
 no 'auto: half a pair' 2 'SLURM_NTASKS is set, SLURM_PROCID is not' auto SLURM_NTASKS=4
 no 'auto: the other half' 2 'PMI_RANK is set, PMI_SIZE is not' auto PMI_RANK=1
 no 'auto: an array without its first' 2 "${A}ID is set, ${A}MIN is not" auto ${A}ID=2 ${A}COUNT=3
@@ -121,9 +121,9 @@ for v in '' x -1 1.0 ' 1' 99999999999999999999; do
 done
 no 'auto: a malformed variable of a launcher that comes later' 2 'PMI_RANK is' \
 	auto SLURM_PROCID=0 SLURM_NTASKS=2 PMI_RANK=x PMI_SIZE=2
-no 'auto: launchers that disagree' 2 "SLURM_PROCID says 1/4, ${C}RANK says 3/4" \
+no 'auto: launchers that disagree' 2 "SLURM_PROCID gives 1/4, ${C}RANK gives 3/4" \
 	auto SLURM_PROCID=0 SLURM_NTASKS=4 ${C}RANK=2 ${C}SIZE=4
-no 'auto: processes of a task of an array' 2 "${A}ID says 2/3, SLURM_PROCID says 3/8" \
+no 'auto: processes of a task of an array' 2 "${A}ID gives 2/3, SLURM_PROCID gives 3/8" \
 	auto ${A}ID=2 ${A}COUNT=3 ${A}MIN=1 SLURM_PROCID=2 SLURM_NTASKS=8
 no 'auto: a word like it' 2 "shard: 'automatic' is not" run --shard automatic "$model"
 is 'nothing of that made a file' "$(ls x.h5 2>/dev/null)" ''

@@ -20,10 +20,11 @@ enum { NAMES = sizeof names / sizeof *names };
 
 enum cpu cpu, cpu_widest;
 bool cpu_amx, cpu_bf16, cpu_half, cpu_dot;
-static int widest, wanted = -1;		/* of names; NAMES: no such name */
+static int widest, wanted = -1;		/* indices of `names`; NAMES: an unknown name */
 
 #if defined __x86_64__ && defined __linux__
-/* Linux lets a process use the registers of tiles once it has asked (Documentation/arch/x86/xstate.rst). */
+/* On Linux a process must request the registers of tiles before it uses them
+ * (Documentation/arch/x86/xstate.rst). */
 static bool has_amx(void)
 {
 	enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
@@ -62,9 +63,9 @@ static void cpu_init(void)
 	cpu = wanted >= 0 && wanted < (int)cpu_widest ? (enum cpu)wanted : cpu_widest;
 	cpu_amx = widest == AMX && (wanted < 0 || wanted == AMX);
 #ifdef __x86_64__
-	/* Intel's does the two products of a pair in the time of four fused ones. */
+	/* On Intel's processors the two products of a pair take the time of four fused products. */
 	cpu_bf16 = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
-	/* Not every compiler's __builtin_cpu_supports() knows F16C. */
+	/* Not every compiler supports F16C in __builtin_cpu_supports(). */
 	cpu_half = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
 	cpu_dot = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
 #endif
@@ -73,9 +74,9 @@ static void cpu_init(void)
 void cpu_check(void)
 {
 	if (wanted == NAMES)
-		misuse("PTQ_CPU: '%s' is none of plain, avx2, avx512, amx", getenv("PTQ_CPU"));
+		misuse("PTQ_CPU: '%s' is not one of plain, avx2, avx512, amx", getenv("PTQ_CPU"));
 	if (wanted > widest)
-		misuse("PTQ_CPU: this processor has no %s, only %s", names[wanted], names[widest]);
+		misuse("PTQ_CPU: this processor does not support %s, only %s", names[wanted], names[widest]);
 }
 
 _Noreturn void cpu_distrust(const char *call, const char *kernels)

@@ -23,7 +23,7 @@ static int stops;
 static volatile sig_atomic_t settled;
 static char *about;
 
-/* The first thread that calls it runs them, the others wait; signals wait, too. */
+/* The first thread that calls it runs the functions. Other threads wait, and signals are blocked. */
 static void run_stops(void)
 {
 	static volatile int begun, ended;
@@ -41,7 +41,7 @@ static void run_stops(void)
 	ended = 1;
 }
 
-/* Signals that are the program's own doing; the others are sent to it. */
+/* Signals that the program itself causes. All others are sent to it. */
 static bool is_fault(int number)
 {
 	return number == SIGBUS || number == SIGSEGV || number == SIGABRT || number == SIGFPE ||
@@ -77,7 +77,7 @@ static void on_signal(int number)
 	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 }
 
-/* Those that by default do not end a process. */
+/* Signals that do not end a process by default. */
 static bool is_harmless(int number)
 {
 	return number == SIGCHLD || number == SIGCONT || number == SIGURG || number == SIGWINCH ||
@@ -97,9 +97,9 @@ void catch_signals(void)
 		struct sigaction now;
 
 		if (!is_harmless(number) && !sigaction(number, NULL, &now) && now.sa_handler == SIG_DFL)
-			sigaction(number, &caught, NULL);	/* fails of those that cannot be caught */
+			sigaction(number, &caught, NULL);	/* fails for signals that cannot be caught */
 	}
-	signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() says EFBIG instead */
+	signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() fails with EFBIG instead */
 	atexit(run_stops);
 }
 
@@ -121,7 +121,7 @@ void settle(void)
 	settled = true;
 }
 
-/* One line: control characters in names that come from a damaged file are replaced. */
+/* Prints one line. Control characters, as in names from a damaged file, are replaced. */
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
 	int e = errno;
@@ -140,7 +140,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	free(text);
 }
 
-/* Without destructors: threads of a parallel region may still run. */
+/* _exit(): destructors must not run, since threads of a parallel region may still run. */
 static void leave(int status)
 {
 	run_stops();
@@ -148,7 +148,7 @@ static void leave(int status)
 	_exit(status);
 }
 
-/* Returns for the first thread that calls it; the others wait for the end of the process. */
+/* Returns in the first thread that calls it. Other threads wait for the end of the process. */
 static void once(void)
 {
 	static volatile int begun;

@@ -14,7 +14,9 @@
 #include "base/replace.h"
 #include "base/unfinished.h"
 
-/* Whether a folder of this name can take the place of what is there; of "." and ".." none can. */
+/* Whether a folder can be renamed to this path: it does not exist or is an empty folder, and is not "." or
+ * "..".
+ */
 static bool is_free(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -38,7 +40,7 @@ static bool is_free(const char *path)
 	return n <= 2;		/* itself and its parent */
 }
 
-/* Without slashes at its end; free() it. */
+/* The path without trailing slashes; free() it. */
 static char *plain_path(const char *path)
 {
 	char *y = xformat("%s", path);
@@ -49,7 +51,7 @@ static char *plain_path(const char *path)
 	return y;
 }
 
-/* The folder that it is in; whether that exists. */
+/* stat() of the parent folder; false if it does not exist. */
 static bool stat_parent(const char *path, struct stat *st)
 {
 	char *copy = xformat("%s", path);
@@ -78,7 +80,7 @@ struct folder folder_open(const char *path)
 	mode_t mask;
 
 	if (!is_free(d.path))
-		die("%s: is there already, expected the name of a new folder", path);
+		die("%s: exists already, expected the name of a new folder", path);
 	d.temporary = xformat("%s/.ptq.XXXXXX", dirname(copy));
 	free(copy);
 	if (!unfinished_folder(d.temporary))

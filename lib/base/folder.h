@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * folder.h -- a folder of files that appears under its name when it is whole
+ * folder.h -- an output folder that gets its name when it is complete
  *
- * Until then it has a temporary name, .ptq.XXXXXX, beside it, and is removed with what is in it however the
- * program ends, except by SIGKILL.
+ * Until then it has a temporary name, .ptq.XXXXXX, in the same parent folder. If the program ends before
+ * folder_done(), the folder and its files are removed, except after SIGKILL. Failures are fatal errors.
  *
  *	struct folder d = folder_open("model");
  *	int fd = folder_create(&d, "config.json");
@@ -19,16 +19,17 @@ struct folder {
 	char *path, *temporary;
 };
 
-/* Dies if no folder could get this name: something that is no empty folder has it, or the folder that it is
- * to be in does not exist or may not be written. */
+/* Fatal error if the path exists and is not an empty folder, or if the parent folder does not exist or is not
+ * writable. */
 struct folder folder_open(const char *path);
-/* Whether both are names of one place of a folder that exists, be anything there or not. */
+/* Whether both paths have the same last component in the same existing parent folder. The paths themselves
+ * need not exist. */
 bool folder_same(const char *a, const char *b);
-/* A new file, for reading and writing; its name is one word. */
+/* A new file, open for reading and writing. name: without slashes. */
 int folder_create(struct folder *d, const char *name);
-/* A file gets another name, before folder_done(). */
+/* Renames a file, before folder_done(). */
 void folder_rename(struct folder *d, const char *name, const char *to);
-/* A whole file from a text. */
+/* Creates a file with this text, written to the disk. */
 void folder_write(struct folder *d, const char *name, size_t n, const char *text);
-void folder_done(struct folder *d);		/* gives it its name */
+void folder_done(struct folder *d);		/* renames the folder to its final name */
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* help.c -- what --help prints of a tool and its options; see help.h */
+/* help.c -- the output of --help; see help.h */
 #include "base/help.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void print_rows(const struct option_row *rows)
 	}
 }
 
-/* Words of a paragraph in lines of at most 80 columns. */
+/* Prints a paragraph in lines of at most 80 columns. */
 static void print_wrapped(const char *text)
 {
 	size_t column = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* help.h -- what --help prints of a tool and its options */
+/* help.h -- the output of --help */
 #ifndef BASE_HELP_H
 #define BASE_HELP_H
 #include "base/option_row.h"
 
-/* On standard output; common: the options of every tool, after its own. */
+/* Prints to standard output. rows: the options of the tool; common: the options of every tool, printed
+ * last. */
 void help_print(const struct tool *t, const struct option_row *rows, const struct option_row *common);
 #endif

@@ -31,7 +31,7 @@ static void put_quoted(FILE *f, const char *s)
 	fputc('\'', f);
 }
 
-/* 2K and 2048, 0.10 and 0.1 are one number; words stand as they were given. */
+/* Numbers are written in one form: 2048 for 2K, 0.1 for 0.10. Words are written as given. */
 static void put_value(FILE *f, const struct option_row *o, const char *s)
 {
 	char number[NUMBER_CHARS];
@@ -54,7 +54,7 @@ static void put_value(FILE *f, const struct option_row *o, const char *s)
 	fputs(number_text(*o->var.real, number), f);
 }
 
-/* Rows in table order. */
+/* Writes the options in table order. */
 static void write_line(void)
 {
 	size_t n;
@@ -85,7 +85,7 @@ static void write_line(void)
 	}
 	if (note)
 		fputs(note, f);
-	if (ferror(f) || fclose(f) || !line)	/* NULL: shortening it failed */
+	if (ferror(f) || fclose(f) || !line)	/* NULL: fclose() could not shrink the buffer */
 		die("out of memory");
 }
 

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* history.h -- the line that says how a result was made */
+/*
+ * history.h -- the line of the history: the command that made a result
+ *
+ * option_parse() calls history_begin(). A tool may then call history_note(). history_line() is called when
+ * the result is written; later notes and options do not change the line.
+ */
 #ifndef BASE_HISTORY_H
 #define BASE_HISTORY_H
 #include "base/option_row.h"
 
-/* What the line is about, borrowed: the tool, its options, the value of each for the line, or NULL. */
+/* Sets the tool, its options, and for each option its value in the line (NULL: not in the line). Pointers are
+ * borrowed. */
 void history_begin(const struct tool *t, const struct option_row *rows, const char *const value[]);
 /*
- * "TOOL VERSION --name value ...": options with a value that can change the result, in table order, under
- * their first names. Written when it is first asked for.
+ * "TOOL VERSION --name value ...": the options with a value that can change the result, in table order, with
+ * their current names (not their aliases). The first call makes the line.
  */
 const char *history_line(void);
-/* Adds " name:value" to it: what is known of an input that is no HDF5 file. */
+/* Appends " name:value" to the line, for an input that is not an HDF5 file. */
 void history_note(const char *name, const char *value);
 #endif

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include "base/error.h"
 
-/* Each call keeps its stretch mapped until those after it were tried. */
+/* Each call keeps its block mapped until the calls after it have returned. */
 static bool fits(size_t n, size_t bytes)
 {
 	void *p = n ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
@@ -45,7 +45,7 @@ void memory_stack(void)
 	struct rlimit limit;
 
 	if (!getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur < STACK / 2 * 3)
-		die("%d KiB of stack are needed, there may be %lu (ulimit -s)", STACK / 2 * 3 >> 10,
+		die("%d KiB of stack are needed, the limit is %lu (ulimit -s)", STACK / 2 * 3 >> 10,
 			(unsigned long)limit.rlim_cur >> 10);
 	memory_check(1, STACK + STACK / 2, "the stack");
 	grow();

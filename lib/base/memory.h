@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * memory.h -- whether there is enough memory, asked before a library that ends the process where there is not
+ * memory.h -- checks for enough memory, before a library is called that cannot report the lack of it
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
 #include <stddef.h>
 
-/* Dies, naming `whose` they are, unless n stretches of so many bytes can be mapped at once (ulimit -v). */
+/* Fatal error unless n blocks of `bytes` bytes can be mapped at the same time (ulimit -v). whose: the user of
+ * the blocks, for the message. */
 void memory_check(size_t n, size_t bytes, const char *whose);
-/* Grows the stack to what tiles on it need, or dies: later a signal would end the tool without a message. */
+/* Grows the stack to the size that tiles on it need. Fatal error if that is impossible; without this call, a
+ * signal would end the tool later without a message. */
 void memory_stack(void);
 #endif

@@ -7,7 +7,7 @@
 int nearest_distance(const char *word, const char *known)
 {
 	enum { MAX = 31 };
-	int row[MAX + 1];	/* of the letters of word so far: the distance from the first j of known */
+	int row[MAX + 1];	/* [j]: distance of the letters of word so far from the first j of known */
 
 	for (int j = 0; j <= MAX; j++)
 		row[j] = j;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* number.c -- see number.h; strtod() and strtoul() would also take blanks, signs, hexadecimal and "nan" */
+/* number.c -- see number.h; strtod() and strtoumax() also accept blanks, signs, hexadecimal and "nan" */
 #include "base/number.h"
 #include <ctype.h>
 #include <errno.h>
@@ -36,7 +36,8 @@ const char *number_real(const char *text, double *value)
 	return isfinite(*value) ? end : NULL;
 }
 
-/* DBL_DIG digits or fewer come back from a normal double, DBL_DECIMAL_DIG give any double back. */
+/* A text of at most DBL_DIG digits survives the conversion to a normal double and back; DBL_DECIMAL_DIG
+ * digits reproduce any double. */
 char *number_text(double x, char text[NUMBER_CHARS])
 {
 	for (int digits = fabs(x) < DBL_MIN ? 1 : DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {

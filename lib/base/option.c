@@ -26,8 +26,8 @@ static size_t thread_count;
 static const char *output;
 static const struct option_row *table;
 static bool given[ROWS];		/* whether the option of the row was given */
-static bool idle[ROWS];			/* whether option_idle() has found it to be without effect */
-static const char *value[ROWS];		/* for the history: as it was given last, or a default that is told */
+static bool idle[ROWS];			/* whether option_idle() found it without effect */
+static const char *value[ROWS];		/* in the history: the last given value, or a default that is told */
 
 static const struct option_row common[] = {
 	{ .type = OPTION_HEADING, .help = "Common options" },
@@ -71,7 +71,7 @@ static unsigned word_of(const struct option_row *o, const char *s)
 	misuse("--%s: '%s' is not one of %s", o->name, s, all);
 }
 
-/* Not a number of this kind, or outside the range. */
+/* Misuse: the text is not a number of this kind, or is out of range. */
 static _Noreturn void no_number(const struct option_row *o, const char *s)
 {
 	const bool whole = o->type == OPTION_SIZE;
@@ -125,7 +125,7 @@ void option_set(const struct option_row *o, const char *text)
 		break;
 	case OPTION_FILE:
 		if (text && !*text)
-			misuse("--%s: the name is empty, expected that of a file", o->name);
+			misuse("--%s: the name is empty, expected the name of a file", o->name);
 		/* fall through */
 	case OPTION_TEXT:
 		*o->var.text = text;
@@ -162,7 +162,7 @@ static size_t row_of(const char *names)
 	for (const struct option_row *o = table; o->type != OPTION_END; o++)
 		if (o->type != OPTION_HEADING && strlen(o->name) == n && !strncmp(o->name, names, n))
 			return (size_t)(o - table);
-	die("there is no row for the option that '%s' begins with", names);
+	die("no row for the first option of '%s'", names);
 }
 
 bool option_given(const char *name)
@@ -218,7 +218,7 @@ void option_refuse(const char *names, const char *why)
 			misuse("--%.*s: %s does not use it", (int)strcspn(s, " "), s, why);
 }
 
-/* What getopt_long() needs of tables of rows. */
+/* The tables of rows as getopt_long() needs them. */
 struct grammar {
 	size_t names, rows;
 	struct option name[ROWS];		/* val: FIRST + the row */
@@ -226,7 +226,7 @@ struct grammar {
 	char letters[2 * ROWS + 2];
 };
 
-/* Adds the rows of a table, their earlier names too, and gives every variable its default. */
+/* Adds the rows of a table with their aliases, and sets every variable to its default. */
 static void add_rows(struct grammar *g, const struct option_row *rows)
 {
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++) {
@@ -244,7 +244,7 @@ static void add_rows(struct grammar *g, const struct option_row *rows)
 	}
 }
 
-/* Which row getopt_long() has found: c is its letter, or val. */
+/* The row that getopt_long() found; c: its result, a letter or `val`. */
 static size_t place_of(const struct grammar *g, int c)
 {
 	size_t i = 0;
@@ -254,7 +254,7 @@ static size_t place_of(const struct grammar *g, int c)
 	return c < FIRST ? i : (size_t)(c - FIRST);
 }
 
-/* getopt_long() has refused a word: why. */
+/* Misuse: prints why getopt_long() refused a word. */
 static _Noreturn void refuse_word(int c, const char *word, const struct option all[])
 {
 	const char *name = word + 2, *near = NULL;
@@ -284,7 +284,7 @@ static _Noreturn void refuse_word(int c, const char *word, const struct option a
 			min = nearest_distance(name, lng->name);
 			near = lng->name;
 		}
-	if (3 * min <= (int)n)	/* nothing that is far from what was written */
+	if (3 * min <= (int)n)	/* no suggestion that is far from the word */
 		misuse("there is no option %s; did you mean --%s?", word, near);
 	misuse("there is no option %s", word);
 }
@@ -304,7 +304,7 @@ static const struct option_row *report_row_of(const struct option_row *rows)
 	return rows->type == OPTION_FILE && *rows->var.text ? rows : NULL;
 }
 
-/* The report is none of the other files. */
+/* Misuse if the report is the same file as an input or another output. */
 static void check_report(const struct option_row *rows, size_t n, char *const operand[n])
 {
 	static const char *const standard[] = { "input", "output", "error" };
@@ -314,16 +314,16 @@ static void check_report(const struct option_row *rows, size_t n, char *const op
 	if (!path)
 		return;
 	if (output && replace_same(output, path))
-		misuse("--report: %s is what -o names, too", path);
+		misuse("--report: %s is also the file of -o", path);
 	for (int i = 0; i < 3; i++)
 		if (is_open_as(i, path))
-			misuse("--report: %s is what standard %s is, too", path, standard[i]);
+			misuse("--report: %s is also standard %s", path, standard[i]);
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++)
 		if (o->type == OPTION_FILE && o != report && *o->var.text && replace_same(*o->var.text, path))
-			misuse("--report: %s is what --%s names, too", path, o->name);
+			misuse("--report: %s is also the file of --%s", path, o->name);
 	for (size_t i = 0; i < n; i++)
 		if (replace_same(operand[i], path))
-			misuse("--report: %s is an input, too", path);
+			misuse("--report: %s is also an input", path);
 }
 
 struct command option_parse(int argc, char *argv[], const struct tool *t, const struct option_row *rows)
@@ -334,8 +334,8 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	int c;
 
 	setlocale(LC_ALL, "C");
-	/* Layers go back to the system when they are freed: by itself malloc() keeps blocks of up to 32 MiB
-	 * in a heap whose holes grow with the number of layers. */
+	/* Memory of layers returns to the system when it is freed. By default malloc() keeps blocks of up to
+	 * 32 MiB in a heap, which fragments more with each layer. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED);
 	program = t->name;
 	table = rows;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * option.h -- a tool's options as one table: parsed, checked, shown by --help,
- * and written into the history of the result
+ * option.h -- the options of a tool as one table: parsed, checked, shown by --help,
+ * and written to the history of the result
  *
  * A row is { letter or 0, "name", OPTION_KIND(&variable), "ARG" or NULL, "help", .member = ... }:
  *
@@ -12,9 +12,12 @@
  *		{ .type = OPTION_END },
  *	};
  *
- * A variable of another type than the kind's does not compile. option_parse()
- * sets every variable: to the value given, or to that of `otherwise`.
- * -o FILE, -j N, -q, -v, -h, -V are understood by every tool and need no row.
+ * A variable whose type does not fit the kind does not compile. option_parse()
+ * sets every variable to the given value, or to the default `otherwise`.
+ * Every tool has -o FILE, -j N, -q, -v, -h, -V; they need no row.
+ *
+ * Calling sequence: option_parse(), then option_idle() and option_refuse() for options that do not fit each
+ * other, then the history. Wrong options end the program with status 2.
  */
 #ifndef BASE_OPTION_H
 #define BASE_OPTION_H
@@ -28,34 +31,34 @@
 
 struct command {
 	size_t operands;
-	const char **operand;		/* {"-"} where there is none, but could be, and not `optional` */
+	const char **operand;		/* { "-" } if the tool takes operands, none is given and !optional */
 	const char *output;		/* -o FILE; NULL: standard output */
 };
 
 /*
- * Parses argv, sets `program`, catches signals, handles -h and -V, exits with
- * status 2 on misuse. rows must stay as long as options and the history are asked for.
+ * Parses argv, sets `program`, catches signals, handles -h and -V, and exits with
+ * status 2 on misuse. rows must exist as long as options and the history are used.
  */
 struct command option_parse(int argc, char *argv[], const struct tool *tool, const struct option_row *rows);
 
-/* Gives the variable of the row a value, as an option does; NULL: false, 0 or NULL, as without option and
+/* Sets the variable of the row, as an option does; NULL: to false, 0 or NULL, as without option and
  * default. */
 void option_set(const struct option_row *o, const char *text);
 /* Whether the command line has the option of this name. */
 bool option_given(const char *name);
-/* Whether it was given, and no option_idle() so far has named it. */
+/* Whether the option was given, and no earlier option_idle() found it without effect. */
 bool option_has_effect(const char *name);
 
 /*
- * Options that have no effect under the others: where `idle` holds, those of
- * `names` (blanks between them) that were given are named in a warning, one line
- * for all rows, and stay out of the history. Call it before the history is asked for.
+ * Options that have no effect in combination with the others. In each row with `idle`, the options of `names`
+ * (separated by blanks) are left out of the history. Those that were given are named in a warning, one line
+ * for all rows. Call it before history_line().
  */
 struct option_idle {
 	bool idle;
-	const char *names, *why;	/* "damp group-view", "--compensate none"; names NULL: none */
+	const char *names, *why;	/* "damp group-view", "--compensate none"; names NULL: no option */
 };
 void option_idle(size_t n, const struct option_idle row[n]);
-/* A misuse if one of `names`, as above, was given: `why` does not use it. */
+/* Misuse if one of `names`, as above, was given. why: the subject of the message "... does not use it". */
 void option_refuse(const char *names, const char *why);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * option_row.h -- a row of a tool's options, and what the tool says of itself
+ * option_row.h -- a row of the option table, and the description of a tool
  *
- * option.h parses by them, help.h shows them, history.h writes what was given. How a row is written, and by
- * which kinds, option.h has an example of.
+ * option.h parses options by these rows, help.h prints them, history.h writes the given ones. option.h has an
+ * example of a table.
  */
 #ifndef BASE_OPTION_ROW_H
 #define BASE_OPTION_ROW_H
@@ -16,8 +16,8 @@ enum option_type {
 	OPTION_FILE, OPTION_CHOICE, OPTION_SELECTION, OPTION_PARSED, OPTION_HELP, OPTION_VERSION,
 };
 
-/* What is of another type does not compile. */
-#ifdef __cppcheck__	/* which cannot parse _Generic */
+/* A variable of another type does not compile. */
+#ifdef __cppcheck__	/* it cannot parse _Generic */
 #define OPTION_CHECKED(c_type, variable) variable
 #else
 #define OPTION_CHECKED(c_type, variable) _Generic((variable), c_type: (variable))
@@ -25,10 +25,10 @@ enum option_type {
 #define OPTION_TYPED(kind, c_type, member, variable) \
 	.type = kind, .var = { .member = OPTION_CHECKED(c_type, variable) }
 
-/* Kinds: what follows the name in a row. */
-/* true if given; there is no --no-NAME */
+/* Kinds of options; the kind follows the name in a row. */
+/* true if given; --no-NAME does not exist */
 #define OPTION_BOOL(variable)		OPTION_TYPED(OPTION_BOOL, bool *, flag, variable)
-/* takes a suffix K, M, G: times 2^10, 2^20, 2^30 */
+/* whole number, with an optional suffix K, M, G: times 2^10, 2^20, 2^30 */
 #define OPTION_SIZE(variable)		OPTION_TYPED(OPTION_SIZE, size_t *, size, variable)
 /* double, finite */
 #define OPTION_REAL(variable)		OPTION_TYPED(OPTION_REAL, double *, real, variable)
@@ -41,13 +41,13 @@ enum option_type {
 /* an enum without negative members: the index of the word in `list`, NULL-terminated */
 #define OPTION_CHOICE(variable, list) \
 	.words = list, OPTION_TYPED(OPTION_CHOICE, unsigned *, choice, variable)
-/* the same, of this enum and no other */
+/* the same, and the variable must have this enum type */
 #define OPTION_ENUM(c_type, variable, list) \
 	OPTION_CHOICE(OPTION_CHECKED(c_type *, variable), list)
-/* bool: which of two words */
+/* bool: false for the first word of `list`, true for the second */
 #define OPTION_EITHER(variable, list) \
 	.words = list, OPTION_TYPED(OPTION_EITHER, bool *, flag, variable)
-/* of a type whose words a module knows: its function calls misuse(), naming the option, for any other text */
+/* a type that a module parses: for an invalid text, `function` calls misuse() and names the option */
 #define OPTION_PARSED(c_type, variable, function) \
 	.parse = function, OPTION_TYPED(OPTION_PARSED, c_type *, parsed, variable)
 
@@ -66,28 +66,28 @@ struct option_row {
 		struct selection *selection;
 		void *parsed;
 	} var;
-	const char *arg;	/* what --help calls the argument */
+	const char *arg;	/* name of the argument in --help */
 	const char *help;
-	const char *const *meanings;	/* what each of `words` means, for --help; NULL: `help` says it */
-	const char *otherwise;	/* the default, as one would give it; NULL: 0 (a parsed variable stays) */
-	double min, max;	/* range of a number, ends included; max 0: any */
-	bool neutral;		/* cannot change the result: stays out of the history */
-	bool told;		/* the history names its default, too */
-	const char *alias;	/* an earlier name that is still understood, or NULL */
-	char *(*form)(const void *var);	/* of a parsed variable: its value in one form, for the history */
+	const char *const *meanings;	/* the meaning of each of `words`, for --help; NULL: `help` has it */
+	const char *otherwise;	/* the default, as text; NULL: 0 (a parsed variable keeps its value) */
+	double min, max;	/* range of a number, both ends included; max 0: any number */
+	bool neutral;		/* cannot change the result: is not written to the history */
+	bool told;		/* its default is also written to the history */
+	const char *alias;	/* an earlier name that is still accepted, or NULL */
+	char *(*form)(const void *var);	/* canonical text of a parsed variable, for the history */
 };
 
 struct tool {
 	const char *name, *brief;	/* "eval-ppl", "perplexity of a model on a text" */
-	const char *operands;		/* as usage shows them: "[MODEL]" */
+	const char *operands;		/* in the line of usage: "[MODEL]" */
 	size_t max_operands;		/* more are a misuse; SIZE_MAX: any number */
-	bool optional;			/* no operand: no input; otherwise standard input */
-	const char *about;		/* a paragraph for --help: what it computes, from what */
-	const char *examples;		/* lines for --help, each a command that runs */
+	bool optional;			/* no operand: no input; false: then input is standard input */
+	const char *about;		/* a paragraph for --help: the results and their inputs */
+	const char *examples;		/* lines for --help; each is a command that runs */
 };
 
 /* Whether the option takes an argument. */
 bool option_has_argument(const struct option_row *o);
-/* "0 to 1000000", "2 to 16M"; NULL: any. free() it. */
+/* "0 to 1000000", "2 to 16M"; NULL: no range. free() it. */
 char *option_range(const struct option_row *o);
 #endif

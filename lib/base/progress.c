@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include "base/error.h"
 
-static const double EARLIEST = 2;	/* seconds after which the rate is taken for one */
-static const double PERIOD = 60;	/* seconds from line to line where there is no terminal */
+static const double EARLIEST = 2;	/* seconds before the first estimate */
+static const double PERIOD = 60;	/* seconds from line to line without a terminal */
 static bool shown;
 
 double progress_left(struct progress_rate *r, double now, double share)
@@ -32,11 +32,11 @@ void progress_time(double seconds, char text[PROGRESS_TIME])
 		snprintf(text, PROGRESS_TIME, "%u:%02u:%02u", s / 3600, s / 60 % 60, s % 60);
 }
 
-/* Whether the line is to be drawn now; end: the last time, for this much work. */
+/* Whether the line is redrawn now; end: the work is complete, `total` units of it. */
 static bool due(double now, bool end, size_t total)
 {
 	static double last = -1;
-	static size_t ended;		/* the end that stands on the line */
+	static size_t ended;		/* total of the complete work on the line; 0: not complete */
 
 	if (end ? shown && ended == total : now - last < 0.1)
 		return false;
@@ -62,7 +62,7 @@ static double clock_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Whether a line is due where there is no terminal: one each PERIOD, the first after a PERIOD. */
+/* Whether a line is due without a terminal: one each PERIOD, the first after a PERIOD. */
 static bool line_due(double now)
 {
 	static double last = -1;
@@ -85,7 +85,7 @@ static void say(const char *what, size_t part, size_t parts, size_t done, size_t
 		snprintf(of, sizeof of, ", part %zu/%zu", part + 1, parts);
 	if (left >= 0)
 		progress_time(left, time);
-	/* in one piece, between the lines of other programs */
+	/* one write, so that lines of other programs do not mix with it */
 	fprintf(stderr, "%s%s: %s %zu%s%s%s%s%s%s", terminal() ? "\r" : "", program, what, done, all, of,
 		left >= 0 ? ", " : "", time, left >= 0 ? " left" : "", terminal() ? "\033[K" : "\n");
 	fflush(stderr);

@@ -44,7 +44,8 @@ static char *follow(const char *path)
 	return at;
 }
 
-/* What the path leads to, where a file could get that name, and what is there; dies where none could. */
+/* The target of the path after symbolic links; *there: whether it exists, *st: its stat(). Fatal error if no
+ * file can be written there. */
 static char *target_of(const char *path, struct stat *st, bool *there)
 {
 	const size_t n = strlen(path);
@@ -106,7 +107,7 @@ struct replace replace_open(const char *path)
 	r.temporary = sibling(r.path, ".ptq.XXXXXX");
 	r.fd = unfinished_temporary(r.temporary);
 	if (r.fd < 0)
-		die("%s: cannot create a file beside it:", path);
+		die("%s: cannot create a file in its folder:", path);
 	mask = umask(0);
 	umask(mask);
 	if (fchmod(r.fd, there ? st.st_mode & 07777 : 0666 & ~mask))
@@ -120,7 +121,7 @@ void replace_sync(const struct replace *r)
 		die("%s: cannot sync:", r->path);
 }
 
-/* It allocates nothing: a file that has its name must not be followed by a failure. */
+/* It allocates nothing: after the file has its name, the tool must not fail. */
 void replace_sync_folder(const char *path)
 {
 	char copy[PATH_MAX];

@@ -13,7 +13,7 @@
 #include "base/number.h"
 #include "base/progress.h"
 
-enum { JSON_DIGITS = 17 };	/* digits that say a double exactly */
+enum { JSON_DIGITS = 17 };	/* digits that represent a double exactly */
 
 void report_answer(size_t n, const struct answer a[n], bool json)
 {
@@ -41,7 +41,7 @@ void report_answer(size_t n, const struct answer a[n], bool json)
 		die("<stdout>: cannot write:");
 }
 
-/* ---- the table, and the file of it that --report names ---- */
+/* ---- the table, and the file of --report ---- */
 
 void report_open(struct report *r)
 {
@@ -105,7 +105,7 @@ void report_row(struct report *r, const struct report_table *t, const char *name
 	r->row[r->rows++] = row;
 }
 
-/* What the last row has of the column; NaN: nothing. */
+/* The value of the column in the last row; NaN: none. */
 static double sum_up(const struct report *r, size_t column)
 {
 	const enum report_all how = r->table->column[column].all;
@@ -127,7 +127,7 @@ static double sum_up(const struct report *r, size_t column)
 	return how == REPORT_GEOMETRIC && n ? exp(logs / (double)n) : y;
 }
 
-/* A number in as few digits as give it back; what is not finite is none. */
+/* Writes a number in the fewest digits that reproduce it; `none` if it is not finite. */
 static void put_number(FILE *f, double x, const char *none)
 {
 	char text[NUMBER_CHARS];
@@ -139,7 +139,7 @@ static void put_json(FILE *f, const char *text)
 {
 	json_t *string = json_string(text);
 
-	if (!string) {		/* no UTF-8 */
+	if (!string) {		/* not UTF-8 */
 		char *ascii = xformat("%s", text);
 
 		for (char *s = ascii; *s; s++)
@@ -152,7 +152,7 @@ static void put_json(FILE *f, const char *text)
 	json_decref(string);
 }
 
-/* The row's cells; name NULL: of JSON's `all`, which has none. */
+/* Writes the cells of a row; name NULL: of `all` in JSON, which has no name. */
 static void put_cells(const struct report_table *t, FILE *f, bool json, const char *name,
 	const double value[])
 {

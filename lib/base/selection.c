@@ -20,7 +20,7 @@ void selection_free(struct selection *s)
 	*s = (struct selection){ 0 };
 }
 
-/* Whether a pattern of the kind matches; path NULL: whether there is one. */
+/* Whether a pattern of this kind matches the path; path NULL: whether a pattern of this kind exists. */
 static bool matches(const struct selection *s, const char *path, bool exclude)
 {
 	for (size_t i = 0; i < s->n; i++)

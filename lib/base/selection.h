@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * selection.h -- the paths that patterns select, as --layers GLOB and --layers '!GLOB' give them
+ * selection.h -- selection of paths by patterns, --layers GLOB and --layers '!GLOB'
  *
- * Without a pattern everything is selected. A leading '/' in a GLOB is optional, and '*' matches '/' too.
+ * Without a pattern every path is selected. A leading '/' in a GLOB is optional, and '*' matches '/' too.
  */
 #ifndef BASE_SELECTION_H
 #define BASE_SELECTION_H
@@ -12,8 +12,8 @@
 struct selection {
 	size_t n;
 	struct selection_pattern {
-		const char *text;	/* as it was given */
-		const char *glob;	/* in it, without '!' and '/' */
+		const char *text;	/* as given */
+		const char *glob;	/* the part of `text` after '!' and '/' */
 		bool exclude;
 	} *pattern;
 };
@@ -21,10 +21,10 @@ struct selection {
 /* text, borrowed: "GLOB" or "!GLOB". */
 void selection_add(struct selection *s, const char *text);
 void selection_free(struct selection *s);
-/* Whether some GLOB, or there is none, and no !GLOB matches the path. */
+/* Whether the path is selected: a GLOB matches it, or no GLOB exists, and no !GLOB matches it. */
 bool selection_has(const struct selection *s, const char *path);
-/* Whether some GLOB matches the path. */
+/* Whether a GLOB matches the path. */
 bool selection_names(const struct selection *s, const char *path);
-/* " that --layers selects", or nothing where everything is: for messages that there is no such layer. */
+/* " that --layers selects", or "" without patterns: for messages that no layer was found. */
 const char *selection_text(const struct selection *s);
 #endif

@@ -11,10 +11,10 @@
 
 enum { SHARDS = 1000000 };
 
-/* Launchers, in the order in which they are asked. */
+/* Launchers and their variables, in the order in which they are checked. */
 static const struct launcher {
 	const char *rank, *size;
-	const char *first, *last, *step;	/* ranks of an array, where they do not count from 0 */
+	const char *first, *last, *step;	/* of an array, whose ranks may not count from 0 */
 } launchers[] = {
 	{ "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX",
 		"SLURM_ARRAY_TASK_STEP" },
@@ -24,7 +24,7 @@ static const struct launcher {
 };
 enum { LAUNCHERS = sizeof launchers / sizeof *launchers, ARRAY = 0, PROCESS = 1 };
 
-/* A variable that is a whole number; false if there is none of this name. */
+/* Value of a variable, a whole number; false if the variable is not set. */
 static bool number_of(const char *name, size_t *value)
 {
 	const char *text = name ? getenv(name) : NULL;
@@ -41,7 +41,7 @@ static void need(bool there, const char *name, const char *other)
 		misuse("--shard auto: %s is set, %s is not", other, name);
 }
 
-/* The i-th of a launcher's jobs, from its variables; false if it has set none. */
+/* The shard of this job from the variables of a launcher; false if none of them is set. */
 static bool ask(const struct launcher *l, struct shard *s)
 {
 	size_t rank, size = 0, first = 0, last = 0, step = 1;
@@ -75,8 +75,9 @@ static bool ask(const struct launcher *l, struct shard *s)
 	return true;
 }
 
-/* An array's task is a job, whose script is the process 0 of as many as it may start; processes beyond it,
- * and those of other launchers, would all take the task's shard. */
+/* Whether a second launcher fits the first. A task of an array is a job; its script is process 0 of the
+ * processes that it may start. Process 0 may use the shard of the task. Further processes, and processes of
+ * other launchers, would all compute the same shard. */
 static bool agree(const struct launcher *by, const struct shard *a, const struct launcher *l,
 	const struct shard *b)
 {
@@ -97,11 +98,11 @@ static void ask_all(struct shard *s, const char *option)
 		if (!by)
 			*s = other, by = l;
 		else if (!agree(by, s, l, &other))
-			misuse("--%s auto: %s says %zu/%zu, %s says %zu/%zu; give --%s I/N", option, by->rank,
-				s->i, s->n, l->rank, other.i, other.n, option);
+			misuse("--%s auto: %s gives %zu/%zu, %s gives %zu/%zu; use --%s I/N", option,
+				by->rank, s->i, s->n, l->rank, other.i, other.n, option);
 	}
 	if (!by)
-		misuse("--%s auto: no launcher says which of how many this is: expected %s, %s, %s or %s",
+		misuse("--%s auto: no launcher gives a rank and a size: expected %s, %s, %s or %s",
 			option, launchers[0].rank, launchers[1].rank, launchers[2].rank, launchers[3].rank);
 }
 

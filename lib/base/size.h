@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* size.h -- arithmetic of sizes: the smaller and the larger of two, a quotient rounded up */
+/* size.h -- arithmetic of sizes: minimum, maximum, quotient rounded up */
 #ifndef BASE_SIZE_H
 #define BASE_SIZE_H
 #include <stddef.h>

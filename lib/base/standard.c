@@ -12,8 +12,8 @@ static void fill(void)
 	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0) {
 			closed[fd] = true;
-			if (open("/", O_RDONLY | O_DIRECTORY) != fd) {	/* the lowest that is free */
-				static const char line[] = "a closed standard descriptor cannot be filled\n";
+			if (open("/", O_RDONLY | O_DIRECTORY) != fd) {	/* open() returns the lowest free */
+				static const char line[] = "a closed standard descriptor cannot be opened\n";
 
 				if (write(2, line, sizeof line - 1) >= 0)
 					_exit(1);

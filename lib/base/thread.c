@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include "base/error.h"
 
-enum { PER_PROCESSOR = 8 };	/* most threads */
+enum { PER_PROCESSOR = 8 };	/* maximum threads */
 
 int threads = 1;
 
-/* Processors that a container is granted (cgroup v2), rounded up; 0 if there is no such limit. */
+/* Processors that cgroup v2 grants, as to a container, rounded up; 0 if there is no limit. */
 static int cgroup_share(void)
 {
 	FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");

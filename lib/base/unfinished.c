@@ -11,14 +11,15 @@
 #include <unistd.h>
 #include "base/error.h"
 
-/* The last one first: a folder comes after its files. A signal handler reads it, so it grows by one store. */
+/* The newest entry is first, so that the files of a folder precede it. A signal handler reads the list, so an
+ * entry is added by one store. */
 struct entry {
 	char *path;
 	struct entry *next;
 };
 static struct entry *volatile entries;
 
-/* A file that was renamed has two entries: that one is gone is no error. */
+/* A renamed file has two entries, so that an absent file is no error. */
 static void remove_all(void)
 {
 	for (struct entry *e = entries; e; e = e->next)
@@ -26,7 +27,7 @@ static void remove_all(void)
 			rmdir(e->path);
 }
 
-/* What is to be added: it is allocated before there is a file. */
+/* Allocates an entry, before the file is created. */
 static struct entry *prepare(const char *path)
 {
 	static bool asked;
@@ -47,7 +48,7 @@ static void block_signals(sigset_t *before)
 	pthread_sigmask(SIG_BLOCK, &all, before);
 }
 
-/* Adds it if something was made, under this path, and lets signals come again. */
+/* Adds the entry with this path if the file was made, and restores the signal mask. Keeps errno. */
 static void add(struct entry *e, const char *path, bool made, const sigset_t *before)
 {
 	const int why = errno;

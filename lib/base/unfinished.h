@@ -8,20 +8,21 @@
  *	... write(fd), rename(path, "folder/result") ...
  *	unfinished_done(path);
  *
- * However the program ends before that, except by SIGKILL, the file is removed. No signal comes between a
- * file and its entry in the list. These functions say by their result that something failed, and errno why.
+ * If the program ends before unfinished_done(), the file is removed, except after SIGKILL. Signals are
+ * blocked between the creation of a file and its entry in the list. On failure these functions return -1 or
+ * false, and errno has the reason.
  */
 #ifndef BASE_UNFINISHED_H
 #define BASE_UNFINISHED_H
 #include <stdbool.h>
 
-/* A new file, for reading and writing: its descriptor, or -1. A template ends with XXXXXX, which are
- * replaced. */
+/* Create a file for reading and writing, or a folder; the first two return a descriptor. A template ends with
+ * XXXXXX, which is replaced. */
 int unfinished_temporary(char *template);
 int unfinished_create(const char *path);
 bool unfinished_folder(char *template);
-/* The file is removed under its new name. */
+/* Renames a file; it is still unfinished, under its new name. */
 bool unfinished_rename(const char *from, const char *to);
-/* What has this path stays; if it is a folder, what is in it, too. */
+/* The file or folder of this path, with its contents, is no longer removed. */
 void unfinished_done(const char *path);
 #endif

@@ -12,7 +12,7 @@
 
 static struct timespec start;
 
-/* One write of a line: those of tools that end at the same time do not mix. */
+/* Writes the line at once, so that lines of tools that end at the same time do not mix. */
 static void append(const char *path, double memory, double seconds, double processor)
 {
 	char *line = xformat("%s\t%.1f\t%.2f\t%.2f\n", program, memory, seconds, processor);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* usage.h -- what a run of a tool took */
+/* usage.h -- memory and time of a run */
 #ifndef BASE_USAGE_H
 #define BASE_USAGE_H
 
 /*
- * When the program ends well: with -v its peak memory and processor time on standard error; where PTQ_LOG
- * names a file, a line that is appended to it: the tool, its peak memory in MiB, its seconds from start to
- * end, and those of all processors together, separated by tabs.
+ * Registers output for the end of a successful run, and starts the clock. With -v, peak memory and processor
+ * time are printed to standard error. If PTQ_LOG names a file, a line is appended to it, separated by tabs:
+ * the tool, its peak memory in MiB, its seconds from start to end, and its seconds on all processors
+ * together.
  */
 void usage_at_end(void);
 #endif
