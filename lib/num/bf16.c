@@ -2,9 +2,9 @@
 /*
  * bf16.c -- products of bfloat16 matrices; see bf16.h
  *
- * With AVX-512, a tile of the result is cut along k into blocks of STEPS lanes of 32 bits: pairs of numbers
- * where the processor multiplies pairs, else numbers widened to float. A panel of the right side,
- * [STEPS][PANEL_N], stays in the first cache while those of the left side stream past it, and a piece
+ * With AVX-512, the product of a tile is divided along k into blocks of STEPS lanes of 32 bits. A lane is a
+ * pair of numbers if the processor multiplies pairs, else a number widened to float. A panel of the right
+ * side, [STEPS][PANEL_N], stays in the first cache while the panels of the left side are read. A piece
  * PANEL_M × PANEL_N of the result is summed in registers.
  */
 #include "num/bf16.h"
@@ -20,10 +20,11 @@
 #endif
 #include "num/clones.h"
 
-/* Constants, not options: results depend on STEPS. Rows and panels are longer, not to share a cache set. */
+/* Constants, not options: results depend on STEPS. Rows and panels are longer, so that they do not share a
+ * cache set. */
 enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, ROW_STEPS = STEPS + 16, PANEL_STEPS = STEPS + 2 };
 enum { AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
-/* Products below which starting threads costs more than it saves. */
+/* Number of products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
 static size_t halves(size_t k)
@@ -31,7 +32,7 @@ static size_t halves(size_t k)
 	return ceil_div(k, 2);
 }
 
-/* Pairs of a packed row: a multiple of 16, as tiles take them. */
+/* Pairs of a packed row: a multiple of 16, as tiles require. */
 static size_t packed_pairs(size_t k)
 {
 	return ceil_div(k, PANEL_N) * (PANEL_N / 2);
@@ -55,7 +56,7 @@ void bf16_pack(size_t n, size_t k, uint32_t packed[], const uint16_t w[n][k])
 	}
 }
 
-/* Pairs as they are packed, widened: the lower number of each, then the upper one. */
+/* Widens packed pairs: the lower number of each pair, then the upper one. */
 CLONES(static, void, widen_pairs, (size_t pairs, size_t stride, uint32_t y[2 * pairs][stride],
 	const uint32_t x[pairs][PANEL_N]), (pairs, stride, y, x))
 {
@@ -72,7 +73,7 @@ CLONES(static, void, widen_row, (size_t n, uint32_t y[restrict n], const uint16_
 		y[i] = (uint32_t)x[i] << 16;
 }
 
-/* One row of the left side. */
+/* Lanes of one row of the left side. */
 static void lanes_of_row(bool pairs, size_t n, uint32_t y[n], const uint16_t x[n])
 {
 	if (!pairs) {
@@ -88,7 +89,7 @@ static inline uint32_t lane(bool pairs, uint32_t low, uint32_t high)
 	return pairs ? low | high << 16 : low << 16;
 }
 
-/* n columns of m rows in panels, y[panel][step][width], the last panel filled up with zeros. */
+/* Lanes of n columns of m rows, in panels y[panel][step][width]; the last panel is padded with zeros. */
 static inline __attribute__((always_inline))
 void panels_of_columns(size_t width, bool pairs, size_t n, size_t m, size_t stride,
 	uint32_t y[][PANEL_STEPS][width], const uint16_t x[m][stride])
@@ -122,7 +123,7 @@ CLONES(static, void, right_lanes, (bool pairs, size_t n, size_t m, size_t stride
 	panels_of_columns(PANEL_N, pairs, n, m, stride, y, x);
 }
 
-/* y[m][n] = or += a bᵀ, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i: a[i·row + s·step]. */
+/* y[m][n] = or += a b, m ≤ PANEL_M, n ≤ PANEL_N; lane s of row i of a is a[i·row + s·step]. */
 #ifdef __x86_64__
 #define PIECE(name, features, MULTIPLY) \
 __attribute__((CPU_AVX512_AND(features))) \
@@ -249,7 +250,8 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 				bias ? bias + j : NULL, add);
 }
 
-/* y = the product of columns i and j, counted from 0, of a tile each; below the diagonal not all of it. */
+/* y = the product of the column tiles from i and from j, starting from 0. Numbers below the diagonal may be
+ * missing. */
 static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
 	const uint16_t x[m][n])
 {

@@ -9,7 +9,7 @@
 
 enum { PANEL = TILE_PANEL };
 
-/* Of each side, high parts stand before low ones. */
+/* In each side, all high parts h precede all low parts l. */
 
 size_t bf16x2_left_size(size_t k, size_t m)
 {
@@ -57,7 +57,7 @@ void bf16x2_left(size_t k, size_t m, void *left, size_t stride, const float x[k]
 		}
 }
 
-/* Row r of a right side, whose panels take `pairs` pairs, from 32 numbers of each panel. */
+/* Stores 32 numbers as row r of a panel of the right side. */
 CLONES(static, void, place_pairs, (size_t r, uint16_t panel[restrict][PANEL][2],
 	const uint16_t x[restrict PANEL]),
 	(r, panel, x))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bits.h -- a float as its 32 bits, a double as its 64, and back; the largest magnitude by them
+ * bits.h -- conversion between numbers and their bits; the largest magnitude by bits
  *
- * Always inline: a call out of a function for AVX would go over to SSE and back.
+ * Always inline: a call from a function for AVX would switch to SSE and back.
  */
 #ifndef NUM_BITS_H
 #define NUM_BITS_H
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) uint64_t double_bits(double x)
 	return u;
 }
 
-/* max|x|, in the order of bits, where infinity and NaN are last. */
+/* max|x| in the order of bits, in which infinity is above all numbers and NaN above infinity. */
 static inline __attribute__((always_inline)) float bits_max(size_t n, const float x[n])
 {
 	uint32_t max = 0;

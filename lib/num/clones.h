@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * clones.h -- elementwise loops in several vector widths, chosen by base/cpu.h
+ * clones.h -- functions compiled for several vector widths, selected by base/cpu.h
  *
  *	CLONES(static, float, total, (size_t n, const float x[n]), (n, x))
  *	{ ... }
  *
- * compiles the body for AVX-512, AVX2 and plain x86-64 (or any other machine) and defines total() as the
- * one of them that fits. Without contraction (-std=c17) every copy gives the same bits. Include it after
- * all other headers: its pragma holds for what follows.
+ * compiles the body for AVX-512, AVX2 and plain x86-64 (or any other machine), and defines total(), which
+ * calls the copy for `cpu`. Since -std=c17 contracts no operations, every copy gives the same bits. Include
+ * this header after all others: its pragma holds for all code that follows.
  */
 #ifndef NUM_CLONES_H
 #define NUM_CLONES_H
 #include "base/cpu.h"
-/* No floating-point exception is looked at, so branches may become selects, and loops vectors. */
+/* Floating-point exceptions are not used. So branches may become selects, and loops vector code. */
 #pragma GCC optimize ("no-trapping-math")
 
 #ifdef __x86_64__

@@ -51,7 +51,7 @@ double code_bits(const struct format *f, size_t out, size_t in)
 	return f->bits * (double)code_rows(f, out) * (double)columns;
 }
 
-/* The first of n bytes that is no code of the format's; n: none. */
+/* Index of the first of n bytes that is not a code of the format; n: all are. */
 static size_t first_invalid_byte(const struct format *f, size_t n, const uint8_t byte[n])
 {
 	uint8_t max = 0;

@@ -62,13 +62,13 @@ static bool hardware_fill(struct format *f)
 	f->bias = f->kind->bias;
 	f->max = f->kind->max;
 	float_fill(f);
-	f->code_mask = 0x7f;		/* above the largest value there are infinity and NaN */
+	f->code_mask = 0x7f;		/* codes above the largest value are infinity and NaN */
 	for (f->code_last = 0; f->grid[f->code_last] < f->max; f->code_last++)
 		;
 	return true;
 }
 
-/* FPE2M2 section 3.1: bias 0, and every code is a number. */
+/* FPE2M2 section 3.1: bias 0, and every code is a finite number. */
 static bool exmy_fill(struct format *f)
 {
 	if (f->x + f->y < 1 || f->x + f->y > 7 || f->x > 6)
@@ -87,7 +87,7 @@ static bool fp4_fill(struct format *f)
 	return float_fill(f);
 }
 
-/* Where x passes to the next code. */
+/* Sets the smallest x above each code. */
 static void quantile_edges(struct format *f)
 {
 	const int n = 1 << f->bits;
@@ -108,7 +108,7 @@ static bool quantile_fill(struct format *f)
 
 	f->bits = f->n;
 	f->max = 1;
-	for (int i = 0; i < half; i++)		/* positives: half of them, negatives: one less */
+	for (int i = 0; i < half; i++)		/* `half` positive values, one less negative */
 		f->grid[2 * half - 1 - i] = (float)(gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / half) / max);
 	for (int i = 0; i + 1 < half; i++)
 		f->grid[i] = (float)(-gsl_cdf_ugaussian_Pinv(o + (0.5 - o) * i / (half - 1)) / max);
@@ -122,7 +122,7 @@ static bool quantile_fill(struct format *f)
 #ifndef MORE_KINDS	/* rows of a test (tests/vq8.h) */
 #define MORE_KINDS(ROW)
 #endif
-/* ROW(name, the formats it stands for, its other members) */
+/* ROW(name, list of its formats, other members) */
 #define KINDS(ROW) \
 	ROW("int#", "int2..int8", .min = 2, .fill = int_fill, .codec = &codec_integers) \
 	ROW("uint#", "uint1..uint8", .min = 1, .fill = uint_fill, .codec = &codec_integers, \
@@ -148,7 +148,7 @@ const char *format_list(void)
 	return list + 2;
 }
 
-/* Matches a whole name and stores what stands for each '#'. */
+/* Matches a whole name and stores the number at each '#'. */
 static bool match(const char *pattern, const char *name, int number[2])
 {
 	for (; *pattern; pattern++) {
@@ -167,7 +167,7 @@ static bool match(const char *pattern, const char *name, int number[2])
 	return !*name;
 }
 
-/* Of which all values are multiples; 0: of none. */
+/* The largest power of two that divides all values; 0: none. */
 static float unit_of(const struct format *f)
 {
 	float unit = 0x1p32f;
@@ -268,7 +268,7 @@ void format_store(const struct format *f, size_t n, float scale[n])
 		scale[i] = scale_nearest(&t, (double)scale[i] * f->divisor);
 }
 
-/* The names of other toolkits, and the format that comes closest. */
+/* Names of formats in other toolkits, and the closest format. */
 static const char *const synonyms[][2] = {
 	{ "fp8", "e4m3fn" }, { "float8", "e4m3fn" }, { "float8_e4m3fn", "e4m3fn" }, { "fp8_e4m3", "e4m3fn" },
 	{ "e4m3fnuz", "e4m3fn" }, { "fp8_e5m2", "e5m2ieee" }, { "float8_e5m2", "e5m2ieee" },
@@ -281,7 +281,7 @@ const char *format_hint(const struct format *f)
 	return !strcmp(f->name, "e4m3") ? "e4m3fn" : !strcmp(f->name, "e5m2") ? "e5m2ieee" : NULL;
 }
 
-/* The i-th name that the pattern stands for, of 100; false if it is that of no format. */
+/* The i-th name of the pattern, i < 100; false if no format has it. */
 static bool candidate_of(const char *pattern, int i, struct format *f, int number[2])
 {
 	const bool one = strchr(pattern, '#') == strrchr(pattern, '#');
@@ -294,7 +294,7 @@ static bool candidate_of(const char *pattern, int i, struct format *f, int numbe
 	return format_parse(f, name);
 }
 
-/* Of the formats of a family the one with the nearest numbers; of two numbers none that is far. */
+/* The format of a family with the nearest numbers. With two numbers, only if the distance is at most 2. */
 static char *closest_of_family(const char *pattern, const int number[2])
 {
 	const bool one = strchr(pattern, '#') == strrchr(pattern, '#');
@@ -336,6 +336,6 @@ char *format_closest(const char *name)
 				best = f;
 			}
 		}
-	/* Only a near name, and no other as near: int stands for seven. */
+	/* Only a near name, and no other name as near: int is equally near to seven. */
 	return 2 * min < (int)strlen(name) && !several ? strdup(best.name) : NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format_codec.c -- rounding to the values of a format, their codes and scales; see format_private.h and
- * format.h
+ * format_codec.c -- rounding to the values of a format, codes and scales; see format.h and format_private.h
  *
- * Integers: q = clamp(⌊x/s⌉ + z, 0, top), x/s in double; int<N> is stored with the fixed zero point
- * Q = 2ᴺ⁻¹ - 1. Floats: sign, exponent, mantissa of the nearest value, rounded by adding a number so large
- * that its own last place is the step between the values there. nf<N>: the rank of the nearest quantile, by
- * halving a list of midpoints. Of numbers in float, x/s is on the same side of a tie in double as exactly.
+ * Integers: q = clamp(⌊x/s⌉ + z, 0, max), x/s in double; int<N> is stored with the fixed zero point Q = 2ᴺ⁻¹
+ * - 1. Floats: sign, exponent and mantissa of the nearest value. Adding a large number, whose last place is
+ * the step between the values near x, rounds x. nf<N>: the rank of the nearest quantile, by bisection of the
+ * list of midpoints. For floats x and s, the quotient in double is on the same side of a tie as the exact
+ * quotient.
  *
  * Sources: DPQ eq. 1, 3; Micikevicius et al., FP8 formats for deep learning (2022).
  */
@@ -17,10 +17,10 @@
 #include "num/format_private.h"
 #include "num/clones.h"
 
-/* How many lanes there may be; how many numbers are encoded at a time, in double, in float; and rounded. */
+/* Maximum number of lanes; numbers at a time that are encoded in double, encoded in float, rounded. */
 enum { LANES_MAX = 256, WIDE_NUMBERS = 256, FAST_NUMBERS = 512, ROUND_NUMBERS = 256 };
 
-/* NaN stays. */
+/* min(x, max); NaN stays NaN. */
 static inline float lesser(float x, float max)
 {
 	return x > max ? max : x;
@@ -31,7 +31,8 @@ static inline double lesser_wide(double x, double max)
 	return x > max ? max : x;
 }
 
-/* Nearest integer, ties to even, for |x| < 2⁵¹ and 2²²: no call and the same in every vector width. */
+/* Nearest integer, ties to even, for |x| < 2⁵¹ in double and 2²² in float. It needs no call, and has the same
+ * result in every vector width. */
 static inline double integer(double x)
 {
 	return x + 0x1.8p52 - 0x1.8p52;
@@ -42,7 +43,7 @@ static inline float integer_float(float x)
 	return x + 0x1.8p23f - 0x1.8p23f;
 }
 
-/* The same with ties away from zero. */
+/* Nearest integer, ties away from zero. */
 static inline double integer_away(double x)
 {
 	double even = integer(x), rest = x - even;
@@ -76,7 +77,8 @@ CLONES(static, void, int_encode, (const struct format *f, size_t n, uint8_t code
 			code[i] = int_code(x[i], scale[i], max, 2 * max, away);
 }
 
-/* 1/scale and the product are rounded by at most 2⁻²⁴ of themselves: within 4 last places of the quotient. */
+/* 1/scale and the product have relative rounding errors of at most 2⁻²⁴: the result is within 4 last places
+ * of the quotient. */
 static const float doubt = 0x1p-22f;
 
 CLONES(static, bool, int_encode_fast, (const struct format *f, size_t n, uint8_t code[restrict n],
@@ -100,8 +102,8 @@ CLONES(static, bool, int_encode_fast, (const struct format *f, size_t n, uint8_t
 	return farthest <= float_bits(0.5f - margin);
 }
 
-/* In float, where only a quotient that becomes a tie may lie on its other side: numbers beside such a one are
- * rounded again in double. Quotients by powers of two are exact. */
+/* In float, only a quotient that becomes a tie may be rounded to the wrong side. A chunk with such a
+ * quotient is rounded again in double. Quotients by powers of two are exact. */
 CLONES(static, void, int_round, (const struct format *f, size_t n, float y[n], const float x[n], float scale,
 	float limit, float by), (f, n, y, x, scale, limit, by))
 {
@@ -166,7 +168,7 @@ static inline float power(int e)
 	return bits_float((uint32_t)(127 + e) << 23);
 }
 
-/* What rounding needs of a format: largest value, smallest normal one, half of a last place of 1. */
+/* Properties of a format for rounding: largest value, smallest normal value, half of the last place of 1. */
 struct float_shape { float max, normal, half; bool away; };
 
 static inline struct float_shape float_shape(const struct format *f)
@@ -174,7 +176,7 @@ static inline struct float_shape float_shape(const struct format *f)
 	return (struct float_shape){ f->max, power(1 - f->bias), power(-f->y - 1), f->away };
 }
 
-/* Half of the last place of a ≥ 0, which is no smaller than that of the smallest normal value. */
+/* Half of the last place of a ≥ 0, at least half of the last place of the smallest normal value. */
 static inline float float_half(struct float_shape s, float a)
 {
 	const float e = bits_float(float_bits(a) & 0x7f800000);
@@ -189,7 +191,7 @@ static inline double float_half_wide(struct float_shape s, double a)
 	return (e > s.normal ? e : s.normal) * s.half;
 }
 
-/* Nearest value of a from 0 to the largest one; NaN stays. */
+/* The value nearest to a, 0 ≤ a ≤ max; NaN stays NaN. */
 static inline float float_nearest(struct float_shape s, float a)
 {
 	const float half = float_half(s, a), magic = half * 0x1.8p24f, y = a + magic - magic;
@@ -226,7 +228,8 @@ CLONES(static, void, float_encode, (const struct format *f, size_t n, uint8_t co
 	}
 }
 
-/* A subnormal number has the step of the first normal ones: with 1 added it is rounded as one of them. */
+/* A subnormal number has the step of the first normal numbers. So the smallest normal number is added to it,
+ * and the sum is rounded as a normal number. */
 CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8_t code[restrict n],
 	const float x[restrict n], float inverse, uint8_t zero), (f, n, code, x, inverse, zero))
 {
@@ -241,7 +244,7 @@ CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8
 	uint32_t closest = UINT32_MAX, largest = 0;
 
 	(void)zero;
-	for (size_t i = 0; i < n; i++) {	/* codes of numbers without their signs grow with them */
+	for (size_t i = 0; i < n; i++) {	/* codes increase with the magnitudes */
 		const float v = x[i] * inverse, a = fabsf(v);
 		const uint32_t u = float_bits(a < normal ? a + normal : a);
 		uint32_t c = (u + (a < normal ? by_less : by)) >> shift;
@@ -257,9 +260,9 @@ CLONES(static, bool, float_encode_fast, (const struct format *f, size_t n, uint8
 }
 
 /*
- * In float, where x/scale may become a tie that it is not: numbers beside such a one are rounded again in
- * double, where it cannot, as x/scale differs from a tie by 2⁻³³ of itself or more. Quotients by powers of
- * two are exact.
+ * In float, x/scale may become a tie although it is none. A chunk with such a quotient is rounded again in
+ * double. There it cannot happen, as x/scale differs from a tie by at least 2⁻³³ of itself. Quotients by
+ * powers of two are exact.
  */
 CLONES(static, void, float_round, (const struct format *f, size_t n, float y[n], const float x[n],
 	float scale, float limit, float by), (f, n, y, x, scale, limit, by))
@@ -429,7 +432,7 @@ void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][l
 	f->kind->codec->nearest(f, n, lanes, y, x, scale, inverse, zero);
 }
 
-/* Scales that are not any floats. */
+/* Scales of types that have fewer numbers than floats. */
 CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale[n], const double min[n],
 	const double max[n]), (f, n, scale, min, max))
 {

@@ -2,11 +2,11 @@
 /*
  * gauss.c -- see gauss.h
  *
- * With a = edge/σ, φ the density and M0 = Φ(b) - Φ(a): the moments of a cell are M1 = σ(φ(a) - φ(b)) and
- * M2 = σ²(M0 + aφ(a) - bφ(b)). Cells on the right of 0 are mirrored, so that M0 is a difference of small
- * tails. Of narrow cells far from 0, where the moments cancel, the integral is Gauss and Legendre's sum:
- * there the density is smooth, or nothing against that of the cells before. Minima and crossovers are
- * bracketed on a grid of log σ and closed in on by GSL.
+ * Let a and b be the edges of a cell divided by σ, φ the density and M0 = Φ(b) - Φ(a). The moments of the
+ * cell are M1 = σ(φ(a) - φ(b)) and M2 = σ²(M0 + aφ(a) - bφ(b)). Cells on the right of 0 are mirrored, so
+ * that M0 is a difference of small tails. In narrow cells far from 0, the moments cancel. There the integral
+ * is computed by Gauss-Legendre quadrature: the density is smooth, or negligible against the density of the
+ * cells before. Minima and crossovers are bracketed on a grid of log σ, then refined by GSL.
  */
 #include "num/gauss.h"
 #include <gsl/gsl_cdf.h>
@@ -19,11 +19,13 @@
 #include <math.h>
 #include "base/random.h"
 
-enum { STEPS = 400, ROUNDS = 100, SAMPLES = 256 };	/* of the grid; of GSL; rounded at a time */
-enum { POINTS = 20 };					/* of Gauss and Legendre */
+/* Steps of the grid; maximum iterations of GSL; samples that are rounded at a time. */
+enum { STEPS = 400, ROUNDS = 100, SAMPLES = 256 };
+enum { POINTS = 20 };			/* of the Gauss-Legendre quadrature */
 static const double CLOSE = 1e-10, CANCELLED = 0x1p-10;
 
-/* The scale of a range of [-1, 1], which is no float yet where scales are not of a narrower type. */
+/* The scale of the range [-1, 1]. It is not rounded to float; if scales have a narrower type, it is rounded
+ * to that. */
 static double scale_of(const struct format *f, double fitted)
 {
 	const struct scale_kind t = format_scale_kind(f);
@@ -55,7 +57,7 @@ struct gauss gauss_of(const struct format *f)
 	return g;
 }
 
-/* ∫ (x - v)² of the density N(0, σ²) from a to b, as a sum of positive terms. */
+/* ∫ (x - v)² p(x) dx from a to b, with p the density of N(0, σ²), as a sum of positive terms. */
 static double integral_of(double a, double b, double v, double sigma)
 {
 	gsl_integration_glfixed_table *t = gsl_integration_glfixed_table_alloc(POINTS);
@@ -69,7 +71,7 @@ static double integral_of(double a, double b, double v, double sigma)
 	return t ? sum : NAN;
 }
 
-/* The same by the quicker way that keeps its digits; not normalized. */
+/* The same integral from moments, or by integral_of() if the moments cancel; not normalized. */
 static double cell(double a, double b, double v, double sigma)
 {
 	double m0, m1, m2, p, q, sum;
@@ -147,7 +149,7 @@ static void quiet(void)
 
 struct rivals { const struct gauss *g, *const *other; size_t others; };
 
-/* Logarithm of the format's error over the least of the others', at σ = eᵗ. */
+/* Logarithm of the ratio of the format's error to the smallest error of the others, at σ = eᵗ. */
 static double excess(double t, void *arg)
 {
 	const struct rivals *r = arg;

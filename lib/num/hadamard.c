@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hadamard.c -- which matrix an order takes, and building it; see hadamard.h */
+/* hadamard.c -- choice and construction of Hadamard matrices; see hadamard.h */
 #include "num/hadamard.h"
 #include <stdio.h>
 #include <string.h>
 #include "base/size.h"
 
-/* ---- finite fields: an element of GF(p^k) is the number whose digits to base p are its coefficients ---- */
+/* ---- finite fields: an element of GF(p^k) is a number; its digits to base p are the coefficients ---- */
 
-enum { DIGITS = 8 };		/* 3^8 > HADAMARD_MOST */
+enum { DIGITS = 8 };		/* 3^8 > HADAMARD_MAX */
 
-/* The prime of which q is a power, else 0. */
+/* The prime p if q is a power of p, else 0. */
 static size_t prime_of(size_t q)
 {
 	size_t p = 2;
@@ -71,11 +71,12 @@ static size_t difference(size_t p, size_t a, size_t b)
 }
 
 /*
- * chi = 1 for squares, -1 for others, 0 for 0, of the odd field of q = p^k numbers.
+ * The quadratic character of the field of q = p^k numbers, q odd: chi = 1 for squares, -1 for other numbers,
+ * 0 for 0.
  *
- * x^k + f is irreducible, and the polynomials modulo it a field, exactly if there are (q + 1)/2 squares: a
- * and -a have the same one, so there are no more; and where u v = 0, u, v ≠ 0, so have (u + v)/2 and
- * (u - v)/2, so there are fewer.
+ * The polynomials modulo x^k + f are a field, and x^k + f is irreducible, exactly if there are (q + 1)/2
+ * squares. There are not more, since a and -a have the same square. If u v = 0 for some u, v ≠ 0, there are
+ * fewer, since (u + v)/2 and (u - v)/2 also have the same square.
  */
 static void characters(size_t q, int8_t chi[q])
 {
@@ -95,7 +96,7 @@ static void characters(size_t q, int8_t chi[q])
 	chi[0] = 0;
 }
 
-/* ---- constructions: `fits` gives their q, or 0; `build` has order² / 2 bytes to work in ---- */
+/* ---- constructions: `fits` returns q, or 0 if the order does not fit; `work` has order² / 2 bytes ---- */
 
 struct construction {
 	const char *name, *of;
@@ -141,7 +142,7 @@ static void paley_2(size_t order, size_t q, int8_t k[order][order], int8_t *chi)
 		}
 }
 
-/* First rows of the circulants; those of 23 and 29 were found by searching rows for sums that fit. */
+/* First rows of the circulants. The rows for 23 and 29 were found by a search over rows. */
 static const struct circulants { size_t m; const char *row[4]; } circulants[] = {
 	{ 23, {
 		"+---++-+-++++++-+-++---", "+--++-++++----++++-++--",
@@ -200,7 +201,7 @@ static size_t odd_part(size_t n)
 	return n / (n & -n);
 }
 
-/* One K of that order, which is no power of two. */
+/* A single K of this order; false for a power of two, or if no construction fits. */
 static bool one_factor(struct hadamard_factor *f, size_t order)
 {
 	if (order > HADAMARD_MAX || odd_part(order) == 1)
@@ -214,7 +215,7 @@ static bool one_factor(struct hadamard_factor *f, size_t order)
 	return false;
 }
 
-/* Two, the first no smaller, as near to each other as can be. */
+/* Two K whose orders have this product: the closest orders, the larger one first. */
 static bool two_factors(struct hadamard_factor f[2], size_t order)
 {
 	for (size_t a = 12; a <= HADAMARD_MAX; a += 4)
@@ -280,7 +281,7 @@ size_t hadamard_bytes(const struct hadamard *h)
 	return bytes;
 }
 
-/* Signs of four neighbours in a column or row, bit t where the t-th is -1, times HADAMARD_COLUMNS. */
+/* Signs of four neighbours in a column or row, times HADAMARD_COLUMNS; bit t is set if neighbour t is -1. */
 static void patterns(bool rows, size_t order, uint8_t pattern[order][order / 4], const int8_t k[order][order])
 {
 	for (size_t b = 0; b < order; b++)

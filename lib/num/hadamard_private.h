@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hadamard_private.h -- products with Sylvester's matrix and with a small one; hadamard_product.c includes it
- * once for each vector width, tests/hadamard.c for the widest on any machine
+ * hadamard_private.h -- products with Sylvester's matrix and with a small matrix K, for one vector width
  *
- * Butterflies are taken in the order of their distances 1, 2, 4, … whatever LANES and RADIX, so that results
- * have the same bits.
+ * hadamard_product.c includes it once for each vector width. tests/hadamard.c includes it for the widest one
+ * on any machine. The includer defines LANES (floats of a vector), RADIX ≥ 8 (vectors in registers at the
+ * same time), TARGET and NAME(x); they are undefined at the end.
  *
- * Expected, and no longer defined afterwards: LANES, RADIX ≥ 8 (vectors that are in registers at once),
- * TARGET, NAME(x).
+ * For any LANES and RADIX, butterflies are computed in the order of their distances 1, 2, 4, …, so that
+ * results have the same bits.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 #if LANES == 4
@@ -25,14 +25,15 @@
 #else
 #define OTHERS(x, h) __builtin_shuffle(x, (NAME(words)){ EACH(OTHER, h) })
 #endif
-/* Within a vector. The product is exact, so it does not matter whether it is fused with the sum. */
+/* Butterflies within a vector. The product is exact, so that fusing it with the sum changes nothing. */
 #define WITHIN(x, h) (x) = (x) * (NAME(floats)){ EACH(SIGN, h) } + OTHERS(x, h)
 
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), may_alias));
 typedef int32_t NAME(words) __attribute__((vector_size(4 * LANES)));
 typedef float NAME(anywhere) __attribute__((vector_size(4 * LANES), may_alias, aligned(4)));
 
-/* Between the first `radix` vectors of r. Fused products take other units than sums, on AMD's processors. */
+/* Butterflies between the first `radix` vectors of r. On AMD's processors, fused products and sums run on
+ * different units. */
 INLINE void NAME(between)(size_t radix, NAME(floats) r[RADIX])
 {
 #if LANES > 4
@@ -54,7 +55,7 @@ INLINE void NAME(between)(size_t radix, NAME(floats) r[RADIX])
 			}
 }
 
-/* Distances up to radix · LANES / 2, of scale · x. */
+/* Butterflies with distances up to radix · LANES / 2, on scale · x. */
 INLINE void NAME(first)(size_t radix, size_t n, float x[n], float scale)
 {
 	for (size_t i = 0; i < n; i += radix * LANES) {
@@ -80,7 +81,7 @@ INLINE void NAME(first)(size_t radix, size_t n, float x[n], float scale)
 	}
 }
 
-/* Distances from h up to radix · h / 2. */
+/* Butterflies with distances from h up to radix · h / 2. */
 INLINE void NAME(next)(size_t radix, size_t h, size_t n, float x[n])
 {
 	for (size_t i = 0; i < n; i += radix * h)
@@ -125,7 +126,7 @@ TARGET static void NAME(sylvester)(size_t n, float x[n], float scale)
 	}
 }
 
-/* table[bits] = Σ ±x of four rows, - where a bit is set. */
+/* table[bits] = Σ ±x of four rows; the sign of row t is - if bit t is set. */
 INLINE void NAME(fill)(float table[16 * COLUMNS], size_t stride, const float x[4][stride])
 {
 	#pragma GCC unroll 4
@@ -143,7 +144,7 @@ INLINE void NAME(fill)(float table[16 * COLUMNS], size_t stride, const float x[4
 	}
 }
 
-/* y = from + Σ of the row of each table that the pattern says; from NULL: 0. */
+/* y = from + Σ over tables of the line that the pattern selects; from NULL: 0. */
 INLINE void NAME(pick)(size_t tables, size_t stride, float y[ROWS][stride], const float from[ROWS][COLUMNS],
 	size_t quarter, const uint8_t pattern[ROWS][quarter], const float table[tables][16 * COLUMNS])
 {
@@ -170,7 +171,8 @@ INLINE void NAME(pick)(size_t tables, size_t stride, float y[ROWS][stride], cons
 			*(NAME(anywhere) *)&y[b][v * LANES] = sum[b][v];
 }
 
-/* COLUMNS columns x become K x, by the patterns of K. The last tables hold what is left of x: it is free. */
+/* COLUMNS columns x become K x, by the patterns of K. Partial sums are in `sum`. The last tables contain all
+ * remaining rows of x, so that the result may overwrite x. */
 TARGET static void NAME(small)(size_t order, const uint8_t pattern[order][order / 4], size_t stride,
 	float x[order][stride], float sum[order][COLUMNS])
 {

@@ -2,11 +2,13 @@
 /*
  * hadamard_product.c -- fast products with Hadamard matrices; see hadamard.h
  *
- * x (K ⊗ S): with x as small rows of 2^power numbers, X becomes Kᵀ X S. S first, each row by itself, in
- * passes of butterflies over as many vectors as there are registers. Then COLUMNS columns at a time become
- * Kᵀ X: of four rows of X all 16 sums ±x₀ ± x₁ ± x₂ ± x₃ are put into a table, and each row of the result
- * adds up one line of each table, a quarter of the additions of a plain product. A pattern is the offset of
- * that line: the signs of four neighbours in K, bit t set where the t-th is -1, times COLUMNS.
+ * x (K ⊗ S): let X be the matrix of `small` rows of 2^power numbers of x. It becomes Kᵀ X S.
+ *
+ * First each row is multiplied by S, in passes of butterflies over as many vectors as there are registers.
+ * Then COLUMNS columns at a time are multiplied by Kᵀ. For each four rows of X, a table has all 16 sums ±x₀
+ * ± x₁ ± x₂ ± x₃. A row of the result is the sum of one line of each table: a quarter of the additions of a
+ * plain product. A pattern is the offset of that line: the signs of four neighbours in K, with bit t set if
+ * neighbour t is -1, times COLUMNS.
  *
  * Source of the tables: V. L. Arlazarov, E. A. Dinic, M. A. Kronrod, I. A. Faradžev, Soviet Math. Dokl. 11
  * (1970).
@@ -20,13 +22,13 @@
 /* Exact products may be fused with sums (hadamard_private.h). */
 #pragma GCC optimize ("fp-contract=fast")
 
-/* Constants, not options, but COLUMNS and TABLES change no result. */
-/* Of a table; that stay in the first cache; at once. */
+/* Constants, not options. They change no result: columns of a table, tables that fit in the first cache,
+ * rows of a result at once. */
 enum { COLUMNS = HADAMARD_COLUMNS, TABLES = 16, ROWS = 4 };
 enum { CHUNK = 16 };				/* rows of x that a thread takes */
-enum { FEW = 1 << 15 };				/* numbers: fewer are not worth starting threads */
+enum { FEW = 1 << 15 };				/* numbers below which threads are not started */
 
-static const volatile float minus_one = -1;	/* not known to the compiler, which would subtract */
+static const volatile float minus_one = -1;	/* volatile: else the compiler would subtract */
 
 static void sylvester_plain(size_t n, float x[n], float scale)
 {
@@ -72,13 +74,13 @@ static const struct factor_kind {
 #endif
 };
 
-/* Where column c of all blocks [order][columns] of a row begins. */
+/* Offset of column c, counted over all blocks [order][columns] of a row. */
 static size_t column_at(size_t order, size_t columns, size_t c)
 {
 	return c / columns * order * columns + c % columns;
 }
 
-/* Blocks that are no multiple of COLUMNS wide: columns go through a copy, of several blocks together. */
+/* Blocks whose width is not a multiple of COLUMNS: columns of several blocks are copied together. */
 static void narrow(const struct factor_kind *kind, size_t order, const uint8_t *pattern, size_t columns,
 	size_t n,
 	float x[n], float sum[order][COLUMNS])
@@ -99,7 +101,7 @@ static void narrow(const struct factor_kind *kind, size_t order, const uint8_t *
 	}
 }
 
-/* The row x is blocks [order][columns]. */
+/* Multiplies each block [order][columns] of the row x by a K. */
 static void factor(const struct factor_kind *kind, const struct hadamard_factor *f, bool transposed,
 	size_t columns,
 	size_t n, float x[n])
@@ -142,7 +144,7 @@ void hadamard_product(const struct hadamard *h, bool transposed, size_t m, size_
 		product_row(h, transposed, kind, scale, x[i]);
 }
 
-/* ---- in double, plainly ---- */
+/* ---- in double, without tables ---- */
 
 enum { WIDTH = 8 };
 

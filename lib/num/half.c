@@ -2,8 +2,9 @@
 /*
  * half.c -- see half.h
  *
- * On the bits, without branches, so that the compiler makes vectors of it: the exponent is moved by an
- * integer addition, subnormals go through a float addition whose last place is the half's smallest step.
+ * Conversions work on bits without branches, so that the compiler can vectorize them. An integer addition
+ * changes the exponent. Subnormal numbers are rounded by a float addition whose last place is the smallest
+ * step of the type.
  */
 #include "num/half.h"
 #include <math.h>
@@ -79,8 +80,8 @@ void half_narrow(size_t n, uint16_t y[n], const float x[n], enum half_type type)
 	}
 }
 
-/* To float by cutting, the last bit set where something was cut off (to odd): what is rounded to half of the
- * digits after that has been rounded once. */
+/* Rounding to odd: truncation to float, with the last bit set if the result is inexact. A later rounding to
+ * half precision then gives the same result as a single rounding. */
 static float round_to_odd(double x)
 {
 	const float y = (float)x;
@@ -106,7 +107,7 @@ void half_narrow_double(size_t n, void *y, const double x[n], enum half_type typ
 	}
 }
 
-/* The largest exponent there is, all ones, says infinity or NaN. */
+/* An exponent of all ones is infinity or NaN. */
 static bool few_finite(size_t n, const void *x, enum half_type type)
 {
 	if (type == HALF_NONE) {

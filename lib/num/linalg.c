@@ -11,7 +11,8 @@
 enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640 };
 enum { TILE_DOUBLE = 64, DEEP = 512 };
 
-/* Below these, starting threads costs more than it saves: multiplications of a product, numbers of a pass. */
+/* Multiplications of a product, and numbers of a pass, below which starting threads costs more than it
+ * saves. */
 enum { FEW_PRODUCTS = 1 << 22, FEW = 1 << 16 };
 
 static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
@@ -27,7 +28,7 @@ static void product_tile(size_t m, size_t n, size_t k, size_t stride, float y[m]
 void linalg_product(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const float x[m][k], const float w[n][k], const float *bias, bool add)
 {
-	/* Of tiles, nearly equal ones; narrower where one tile has all rows, so that threads get some. */
+	/* Tiles of nearly equal width; narrower if one tile has all rows, so that each thread gets tiles. */
 	size_t columns = ceil_div(n, m <= TILE_M ? TILE_N / 2 : TILE_N);
 	size_t wide = columns ? ((n - 1) / columns / ALIGN_N + 1) * ALIGN_N : 1;
 	const bool few = m * n * k <= FEW_PRODUCTS;
@@ -46,7 +47,7 @@ void linalg_product_double(size_t m, size_t n, size_t k, size_t y_stride, double
 		w[0], (int)n, 0, y[0], (int)y_stride);
 }
 
-/* Columns [j, j + columns) of y, from rows or columns of w in parts. */
+/* Columns [j, j + columns) of y, by chunks of rows of w (transposed: of columns). */
 static void thin_tile(size_t m, size_t n, size_t k, double y[m][n], const double x[m][k], const float w[],
 	bool transposed, size_t j, size_t columns)
 {
@@ -98,7 +99,7 @@ double linalg_orthogonality(size_t n, const double q[n][n])
 	return worst;
 }
 
-/* p = xᵀx of the tiles of columns from i and from j; on the diagonal only its upper triangle. */
+/* p = xᵀx for the column tiles from i and from j; on the diagonal only the upper triangle. */
 static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM],
 	const float x[m][n])
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * openblas.c -- OpenBLAS as the tools need it, its kernels, threads and buffers: linalg_init() of linalg.h
+ * openblas.c -- set-up of OpenBLAS: kernels, threads and buffers; linalg_init() of linalg.h
  *
- * Where there is no memory, OpenBLAS (0.3.21, blas_memory_alloc()) asks for a buffer again and again
- * without end: one for each of its threads when it is loaded, and one for each call that runs at the same
- * time. So memory is checked first, also before its initialization: .preinit_array of a program runs before
- * the constructors of any library.
+ * OpenBLAS (0.3.21, blas_memory_alloc()) allocates a buffer for each of its threads when it is loaded, and
+ * one for each concurrent call. Without enough memory it retries forever. So memory is checked before that,
+ * also before its initialization: .preinit_array of a program runs before the constructors of any library.
  *
  * Source: OpenBLAS 0.3.21, driver/others/memory.c; System V ABI, "Initialization and Termination
  * Functions".
@@ -24,16 +23,16 @@
 #include "num/linalg.h"
 #include "num/trial.h"
 
-enum { BUFFERS = 64 };				/* a Debian build has no more threads */
-static const size_t BUFFER = (128 << 20) + 4096;	/* of the largest kernels */
+enum { BUFFERS = 64 };				/* maximum threads of the Debian build */
+static const size_t BUFFER = (128 << 20) + 4096;	/* bytes, for the largest kernels */
 
-/* Of OpenBLAS, not in its header; the latter two where it was built to choose among kernels. */
+/* Functions of OpenBLAS that are not in its header. The last two exist only in builds that select kernels. */
 void *blas_memory_alloc(int position) __attribute__((weak));
 void blas_memory_free(void *buffer) __attribute__((weak));
 void gotoblas_dynamic_init(void) __attribute__((weak));
 void gotoblas_dynamic_quit(void) __attribute__((weak));
 
-/* The first of the variables that holds a number above 0, in the order of OpenBLAS; else 0. */
+/* Value of the first variable with a number above 0, in the order of OpenBLAS; else 0. */
 static size_t threads_asked(char *env[])
 {
 	static const char *const names[] = { "OPENBLAS_NUM_THREADS=", "GOTO_NUM_THREADS=",
@@ -61,7 +60,7 @@ static void before_openblas(int argc, char *argv[], char *env[])
 __attribute__((section(".preinit_array"), used))
 static void (*const run_before_openblas)(int argc, char *argv[], char *env[]) = before_openblas;
 
-/* Makes OpenBLAS allocate its buffers now, one for each of our threads; dies without the memory. */
+/* Makes OpenBLAS allocate its buffers now, one for each of our threads. Fatal error if memory is short. */
 static void allocate_buffers(void)
 {
 	size_t n = min((size_t)threads, BUFFERS);
@@ -77,9 +76,9 @@ static void allocate_buffers(void)
 }
 
 /*
- * OpenBLAS knows processors by their model number, and gives those that are newer than itself its oldest
- * kernels (0.3.21 on a Xeon of 2023: a fifth of the speed). It is told what the processor can do, unless
- * the user has.
+ * OpenBLAS recognizes processors by model number, and uses its oldest kernels on processors newer than itself
+ * (0.3.21 on a Xeon of 2023: a fifth of the speed). This function selects kernels by the features of the
+ * processor, unless OPENBLAS_CORETYPE is set.
  */
 static void wake_kernels(void)
 {

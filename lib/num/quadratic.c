@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/size.h"
 
-/* product (+)= x_k H_k,b of k columns from `first` on, twice those that are not of the block. */
+/* product = or += x_k H_k,b over k columns from `first` on; times 2 if they are the rest, not the block. */
 static void times(const struct quadratic *q, size_t rows, const float *x, size_t b, size_t wide, size_t first,
 	size_t k, float *product, bool add)
 {
@@ -17,7 +17,7 @@ static void times(const struct quadratic *q, size_t rows, const float *x, size_t
 			product, (int)q->block);
 }
 
-/* product = x_b H_bb + 2 x_rest H_rest,b, in the order of the columns. */
+/* product = x_b H_bb + 2 x_rest H_rest,b, summed in the order of the columns. */
 static void multiply(const struct quadratic *q, size_t rows, const float *x, size_t b, size_t wide,
 	float *product)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scale_type.h -- what the scales of groups are stored as: f32, bf16, f16, e8m0 (powers of two), e4m3fn
+ * scale_type.h -- number formats of scales: f32, bf16, f16, e8m0 (powers of two), e4m3fn
  *
- * Types are rows of a table. One that is divided has a float a tensor beside it, which divides its scales,
- * so that the largest of them can be the type's largest value. e8m0 is rounded down, from the range of a
- * group, so that its largest number lies in the format's last octave (num/format.h); others to nearest. A
- * kind may be made coarser, to fewer significant bits than its type has.
+ * Types are rows of a table. For a type that is divided, each tensor has a float that divides its scales, so
+ * that the largest scale can be the largest number of the type. Scales are rounded to nearest. Only e8m0 is
+ * rounded down from the range of a group, so that the largest number of the group is in the last octave of
+ * the format (num/format.h). A type may be restricted to fewer significant bits.
  *
  * Source: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3.
  */
@@ -21,20 +21,21 @@ extern const char *const scale_types[];		/* names by number, NULL-terminated */
 struct scale_kind {
 	int bits;
 	double least, step, max;	/* smallest number; last place of 1; largest number */
-	bool power;			/* powers of two alone: rounded down */
-	bool divided;
+	bool power;			/* powers of two only, rounded down */
+	bool divided;			/* scales have a divisor per tensor */
 };
 extern const struct scale_kind scale_kinds[];	/* by number */
-/* The numbers of the type that have so many significant bits, at most; 0: all of them. */
+/* The numbers of the type with at most `bits` significant bits; 0: all of them. */
 struct scale_kind scale_kind_of(enum scale_type type, int bits);
 
-/* 2^⌊log₂ x⌋ of a normal x > 0; 0 of 0 */
+/* 2^⌊log₂ x⌋ for a normal x > 0; 0 for 0 */
 static inline __attribute__((always_inline)) double scale_power(double x)
 {
 	return bits_double(double_bits(x) & (uint64_t)0x7ff << 52);
 }
 
-/* The nearest number of the type to a finite x > 0, ties to even, from its smallest to its largest one. */
+/* The number of the type nearest to a finite x > 0, ties to even, clamped to its smallest and largest
+ * number. */
 static inline __attribute__((always_inline)) float scale_nearest(const struct scale_kind *t, double x)
 {
 	const double place = scale_power(x) * t->step;

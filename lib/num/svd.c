@@ -2,7 +2,7 @@
 /*
  * svd.c -- see svd.h
  *
- * Thin matrices have few rows and are of doubles; their rows are what the equations have as columns.
+ * Thin matrices have few rows, of doubles. Their rows are the columns of the matrices in the equations.
  */
 #include "num/svd.h"
 #include <cblas.h>
@@ -18,15 +18,15 @@
 /* Constants, not options: results depend on them. */
 enum { TILE = 64, ALIGN = 64, BLOCK = 64, FEW = 1 << 20 };
 enum { POWERS = 8, MORE_MIN = 8, MORE_PART = 4 };
-/* Up to here the space of all columns is as quick, and has no error. */
+/* Up to these extents, the space of all columns takes no more time, and has no error. */
 enum { SMALL = 1024, SMALL_PART = 6 };
 
-/* What a run needs; k: rows of the thin matrices. */
+/* State of a run. */
 struct svd_state {
 	const struct svd *s;
-	size_t k;			/* dimensions of the space */
-	bool whole;			/* the space is that of all columns of E */
-	double *x;			/* [k][m] basis, in its rows */
+	size_t k;			/* dimensions of the space, rows of the thin matrices */
+	bool whole;			/* the space is the space of all columns of E */
+	double *x;			/* [k][m] basis vectors as rows */
 	double *y;			/* [k][n] X E */
 	double *z;			/* [k][n] X E H */
 	double *g;			/* [k][k] X E H Eᵀ Xᵀ */
@@ -36,7 +36,8 @@ struct svd_state {
 	double *row;			/* [threads][m + n] */
 };
 
-/* Of k: dsyevr takes 26 k numbers at least, 10 k integers and 2 k more; factorizations BLOCK k. */
+/* Workspace per k: dsyevr needs at least 26 k numbers, 10 k integers and 2 k more integers; factorizations
+ * BLOCK k numbers. */
 enum { WORK = 2 * BLOCK, INTEGERS = 12 };
 
 static size_t dimensions(struct svd_state *t, const struct svd *s)
@@ -79,7 +80,7 @@ static void thin(const struct svd_state *t, size_t n, size_t k, double *y, const
 	linalg_product_thin(t->k, n, k, (double (*)[n])y, (const double (*)[k])x, w, transposed);
 }
 
-/* Z = X E H, Y = X E on the way. */
+/* Y = X E, Z = Y H. */
 static void half(const struct svd_state *t)
 {
 	const struct svd *s = t->s;
@@ -94,7 +95,7 @@ static void half(const struct svd_state *t)
 		t->z[i] += s->ridge * t->y[i];
 }
 
-/* An orthonormal basis of the rows of X, k ≤ m of them. */
+/* Replaces the k ≤ m rows of X by an orthonormal basis of their space. */
 static bool orthonormal(const struct svd_state *t)
 {
 	const int m = (int)t->s->m, k = (int)t->k;
@@ -133,7 +134,7 @@ static bool space(const struct svd_state *t)
 	return true;
 }
 
-/* The r leading eigenvectors of G = Z Yᵀ, ascending, to the rows of `vector`. */
+/* Stores the r leading eigenvectors of G = Z Yᵀ in the rows of `vector`, by ascending eigenvalue. */
 static bool ritz(const struct svd_state *t)
 {
 	const int k = (int)t->k, r = (int)t->s->r, n = (int)t->s->n;
@@ -151,7 +152,7 @@ static bool ritz(const struct svd_state *t)
 		&found, t->value, t->vector, k, support, t->work, WORK * k, t->iwork, 10 * k) && found == r;
 }
 
-/* Row i of B's transpose and of A: u = v X and v Y, scaled to the same norm. */
+/* Row i of Bᵀ and of A: u = v X and a = v Y, scaled to the same norm. */
 static void factors(const struct svd_state *t, size_t i, double *u, double *a)
 {
 	const struct svd *s = t->s;

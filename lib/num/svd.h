@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * svd.h -- the best approximation of low rank, in the Frobenius norm or under second moments
+ * svd.h -- best low-rank approximation, in the Frobenius norm or under second moments
  *
  *	B A = argmin tr((E - B A) H (E - B A)ᵀ),	B [m][r], A [r][n]
  *
- * With U the r leading eigenvectors of M = E H Eᵀ, the left singular vectors of E H^½, B A = U Uᵀ E: no root
- * of H is needed, nor an inverse. For H = I this is the truncated singular value decomposition. Where H is
- * singular the least is not unique, and U Uᵀ E is one that has it. A column of B and its row of A get the
- * same norm: for H = I each the root of the singular value.
+ * Let U be the r leading eigenvectors of M = E H Eᵀ, that is the left singular vectors of E H^½. Then B A =
+ * U Uᵀ E; neither a root nor an inverse of H is needed. For H = I this is the truncated singular value
+ * decomposition. If H is singular, the minimum is not unique, and U Uᵀ E is one of the minima. A column of B
+ * and the corresponding row of A have the same norm; for H = I it is the root of the singular value.
  *
- * U is found in a space of r + p dimensions, in double: by 8 power iterations on M from a Gaussian sketch, an
- * orthonormal basis taken after each, then Rayleigh and Ritz (Halko, Martinsson, Tropp 2011, algorithms 4.4
- * and 5.3); on noise, whose spectrum is flat, the square that is left is 0.3% above the least. Where the
- * smaller extent is at most 1024, or not many times the rank, the space is that of all columns of E, and
- * nothing is left above the least.
+ * U is computed in double in a space of r + p dimensions: 8 power iterations on M from a Gaussian sketch,
+ * with an orthonormal basis after each, then the Rayleigh-Ritz method (Halko, Martinsson, Tropp 2011,
+ * algorithms 4.4 and 5.3). On noise, whose spectrum is flat, the squared error is 0.3% above the minimum. If
+ * the smaller extent is at most 1024, or not many times the rank, the space is that of all columns of E, and
+ * the result is the minimum.
  *
- * M's eigenvalues are squares: singular values below 3e-8 of the largest are lost in double; what they add to
- * the squared error is below the rounding of A and B as floats.
+ * Eigenvalues of M are squares, so that singular values below 3e-8 of the largest are lost in double. Their
+ * part of the squared error is below the rounding of A and B to floats.
+ *
+ * Calling sequence: svd_workspace(), svd_run() with so many bytes.
  */
 #ifndef NUM_SVD_H
 #define NUM_SVD_H
@@ -34,9 +36,9 @@ struct svd {
 	float *a, *b;
 };
 
-/* Bytes, for the present number of `threads`. */
+/* Bytes of the workspace, for the current number of `threads`. */
 size_t svd_workspace(const struct svd *s);
-/* False if the eigenvalue problem does not converge, or is not of finite numbers. BLAS must be on one thread;
- * no result depends on `threads`. */
+/* Sets a and b. False if the eigenvalue problem does not converge or has numbers that are not finite. BLAS
+ * must use one thread (linalg_init()). Results do not depend on `threads`. */
 bool svd_run(const struct svd *s, void *workspace);
 #endif

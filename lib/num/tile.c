@@ -2,9 +2,10 @@
 /*
  * tile.c -- see tile.h
  *
- * A thread takes a block of the result in squares of 32 × 32, four tiles: two of the left and two of the
- * right side are loaded for four products. Columns are taken in slices, so that those of a left panel stay
- * in the first cache, and the block's of both sides and its sums in the second.
+ * A thread computes a block of the result in squares of 32 × 32. A square is four tiles: two tiles of the
+ * left and two of the right side are loaded for four products. Columns are divided into slices. The slice of
+ * a left panel fits in the first cache; the slices of both sides of a block, and its sums, fit in the
+ * second.
  */
 #include "num/tile.h"
 #include <assert.h>
@@ -20,19 +21,20 @@
 
 /* Results depend on none of these. */
 enum { PANEL = TILE_PANEL, SLICE = 1024, BLOCK_M = 256, BLOCK_N = 512 };
-/* Products below which starting threads costs more than it saves. */
+/* Number of products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
 union square { float f32[PANEL][PANEL]; int32_t i32[PANEL][PANEL]; };
-/* A square in memory, whose rows start every so many bytes. */
+/* A square in memory; its rows start every `stride` bytes. */
 struct panel_place { float *x; size_t stride; };
 
 #ifdef __x86_64__
 #define TILES __attribute__((target("amx-tile,amx-int8,amx-bf16")))
 
 /*
- * Shapes of the tiles: 0 to 3 are sums, 4 and 5 of the left side, 6 and 7 of the right one, for so many
- * bytes of columns at once. Not on the stack: gcc does not know that loading them reads 64 bytes.
+ * Shapes of the tiles: 0 to 3 are sums, 4 and 5 are of the left side, 6 and 7 of the right side; depth:
+ * bytes of columns in a tile. They are not on the stack, as gcc does not take _tile_loadconfig() for a read
+ * of 64 bytes.
  */
 struct shapes { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; };
 #define SHAPES(depth) { .palette = 1, .bytes = { 64, 64, 64, 64, depth, depth, 64, 64 }, \
@@ -70,7 +72,8 @@ ADD_COLUMNS(add_bf16, _tile_dpbf16ps)
 ADD_COLUMNS(add_signed, _tile_dpbssd)
 ADD_COLUMNS(add_unsigned, _tile_dpbsud)
 
-/* to = from + the product of columns [first, end) of two panels; from NULL: zeros; stride 0: one row. */
+/* to = from + the product of columns [first, end) of two panels. from.x NULL: zeros; from.stride 0: one row
+ * for all rows. */
 TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
 	const char *right, struct panel_place from, struct panel_place to)
 {
@@ -78,7 +81,7 @@ TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t
 		[TILE_BF16] = add_bf16, [TILE_SIGNED] = add_signed, [TILE_UNSIGNED] = add_unsigned,
 	};
 
-	__asm__ volatile("" ::: "memory");	/* what is loaded has been written */
+	__asm__ volatile("" ::: "memory");	/* writes are done before tiles are loaded */
 	if (from.x) {
 		const float *low = from.x + from.stride / sizeof *low * 16;
 
@@ -116,7 +119,8 @@ static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, 
 }
 #endif
 
-/* total = or += the sums of a group under its scales; sum: of the m rows of the left side, or NULL. */
+/* total = or += the sums x of a group, times its scales. sum: sums of the m rows of the left side, or
+ * NULL. */
 CLONES(static, void, scale_integers, (size_t m, float total[restrict PANEL][PANEL],
 	const int32_t x[restrict PANEL][PANEL], const struct tile_terms *restrict t, size_t groups,
 	const int32_t *restrict sum, bool add), (m, total, x, t, groups, sum, add))
@@ -124,7 +128,8 @@ CLONES(static, void, scale_integers, (size_t m, float total[restrict PANEL][PANE
 	for (size_t i = 0; i < m; i++) {
 		const uint32_t s = sum ? (uint32_t)sum[i * groups] : 0;
 
-		/* Without a sign: the difference fits, its terms need not. */
+		/* Unsigned arithmetic: the difference is in the range of int32_t, but the terms may not
+		 * be. */
 		for (size_t j = 0; j < PANEL; j++) {
 			const uint32_t v = (uint32_t)x[i][j] - (uint32_t)t->zero[j] * s;
 
@@ -169,7 +174,8 @@ size_t tile_right_size(const struct tile_product *p, size_t n)
 	return ceil_div(n, PANEL) * panel_size(p);
 }
 
-/* Bytes of columns multiplied at once: of groups the largest power of two that divides them. */
+/* Bytes of columns that are multiplied at once: with several groups, the largest power of two that divides a
+ * group. */
 static size_t depth_of(const struct tile_product *p)
 {
 	return p->groups > 1 ? min(TILE_BYTES, p->group & -p->group) : TILE_BYTES;
@@ -182,10 +188,10 @@ struct block {
 	size_t stride;
 	float *y;			/* its first number */
 	const float *bias;
-	bool add, upper;		/* upper: what is all below the diagonal is left out */
+	bool add, upper;		/* upper: squares below the diagonal are omitted */
 };
 
-/* Where the sums of a square without scales begin: y's number with `add`, plus the bias. */
+/* Initial sums of a square without scales: y with `add`, plus the bias. */
 static void begin(const struct block *b, size_t m, size_t n, const float *y, const float *bias,
 	float from[PANEL][PANEL])
 {
@@ -197,7 +203,7 @@ static void begin(const struct block *b, size_t m, size_t n, const float *y, con
 		}
 }
 
-/* Columns [first, end) of the square from row i, column j of the block; sums: of slices so far. */
+/* Adds columns [first, end) to the square at row i, column j of the block; sums: of the slices before. */
 static void add_slice(const struct block *b, size_t i, size_t j, size_t first, size_t end, union square *sums)
 {
 	const struct tile_product *p = b->p;
@@ -209,7 +215,7 @@ static void add_slice(const struct block *b, size_t i, size_t j, size_t first, s
 	const bool whole = m == PANEL && n == PANEL, ends = end == p->columns;
 	struct panel_place from = { sums->f32[0], side }, to = from;
 
-	/* Whole squares need no copy, but of both y and a bias. */
+	/* A whole square needs no copy, unless it has both y and a bias to begin with. */
 	if (ends && whole)
 		to = (struct panel_place){ y, b->stride * sizeof *y };
 	if (!first && whole && !(b->add && bias))
@@ -223,7 +229,8 @@ static void add_slice(const struct block *b, size_t i, size_t j, size_t first, s
 			memcpy(y + r * b->stride, sums->f32[r], n * sizeof *y);
 }
 
-/* The same with scales, of group g; sums: of the slices so far of the one group, or of the groups so far. */
+/* The same with scales, for group g. sums: with several groups, the sums of the groups before; with one
+ * group, the sums of its slices before. */
 static void add_group(const struct block *b, size_t i, size_t j, size_t first, size_t end, size_t g,
 	union square *sums)
 {
@@ -313,7 +320,7 @@ void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, co
 	}
 }
 
-/* Rows of x as columns: 32 of them, of which m are there, and 32 numbers of each, of which n are. */
+/* Transposes 32 rows of 32 numbers of x; rows from m on and numbers from n on are taken for zero. */
 CLONES(static, void, transpose, (size_t m, size_t n, size_t stride, uint32_t left[restrict PANEL][PANEL / 2],
 	uint32_t right[restrict PANEL / 2][PANEL], const uint16_t *restrict x),
 	(m, n, stride, left, right, x))
@@ -333,7 +340,7 @@ CLONES(static, void, transpose, (size_t m, size_t n, size_t stride, uint32_t lef
 			left[c][r] = right[r][c];
 }
 
-/* The numbers on and above the diagonal of one block. */
+/* Adds the numbers of one block on and above the diagonal to h. */
 static void gram_block(const struct tile_product *p, size_t n, size_t i, size_t j, double h[n][n])
 {
 	_Alignas(64) float y[BLOCK_M][BLOCK_N];

@@ -2,9 +2,10 @@
 /*
  * trial.c -- see trial.h
  *
- * Rows of a matrix recur, after numbers that no width of vectors is a multiple of: few sums in double stand
- * for all. General products are small, as kernels without packing take them, and beyond 10^6 multiplications,
- * where OpenBLAS packs (interface/gemm.c and its kernels' permit functions).
+ * Rows of a matrix recur with a period that divides no width of vectors, so that a few sums in double are
+ * the expected values of the whole product. General products have two sizes: a small one, for kernels
+ * without packing, and one of more than 10^6 multiplications, for which OpenBLAS packs (interface/gemm.c and
+ * the permit functions of its kernels).
  */
 #include "num/trial.h"
 #include <cblas.h>
@@ -13,7 +14,7 @@
 
 enum { ROWS = 7, COLUMNS = 5, M = 66, N = 130, K = 140 };
 
-/* From -5 to 5: what recurs on the left side, then what does on the right one. */
+/* Numbers from -5 to 5: the rows that recur on the left side, then the rows that recur on the right side. */
 static double whole[ROWS + COLUMNS][K];
 
 static void make_numbers(void)
@@ -32,7 +33,7 @@ static double dot(size_t k, const double x[k], const double y[k])
 	return sum;
 }
 
-/* Rows that recur after n, as a matrix [rows][k], or as its transpose. */
+/* y = a matrix [rows][k] whose rows recur after n, or its transpose. */
 #define RECUR(y, rows, k, from, n, transposed) \
 	for (size_t i = 0; i < (rows); i++) { \
 		const double *row = whole[(from) + i % (n)]; \
@@ -100,7 +101,7 @@ static bool ssyrk(void)
 	return good;
 }
 
-/* Lower, with a power of two on the diagonal, by which quotients are exact; or its transpose. */
+/* A lower triangle, or its transpose. The diagonal has powers of two, so that quotients are exact. */
 static void make_triangle(bool transposed, double l[M][M])
 {
 	for (size_t i = 0; i < M; i++)
@@ -109,7 +110,7 @@ static void make_triangle(bool transposed, double l[M][M])
 				j == i ? (double)(1 << i % 3) : whole[i % ROWS][j];
 }
 
-/* y = L x of whole x; by_rows: both transposed. */
+/* Sets an integer x and y = L x; by_rows: both transposed. */
 #define TRIANGLE(name, type) \
 static void name(bool by_rows, const double l[M][M], type x[M * COLUMNS], type y[M * COLUMNS]) \
 { \
@@ -134,7 +135,7 @@ static void narrow(float y[M * M], const double l[M][M])
 	for (size_t i = 0; i < M * COLUMNS; i++) \
 		good &= (x)[i] == (y)[i]
 
-/* x = L x of columns, or x = y L⁻ᵀ of rows. */
+/* Checks x = L x with columns, or, with `solve`, x = y L⁻ᵀ with rows. */
 static bool triangle(bool solve)
 {
 	float narrow_l[M * M], x[M * COLUMNS], y[M * COLUMNS];

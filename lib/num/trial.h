@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trial.h -- whether BLAS multiplies rightly on this processor: each of its products that is used, once
+ * trial.h -- a test of the BLAS functions that the tools use, on this processor
  *
- * Of whole numbers so small that each product, quotient and sum in float is one: any order of a sum gives
- * the same, and what differs from the product in double is wrong.
+ * The matrices have integers so small that each product, quotient and sum is an integer that float
+ * represents. So any order of a sum gives the same result, and a difference from the product in double is an
+ * error.
  */
 #ifndef NUM_TRIAL_H
 #define NUM_TRIAL_H
 
-const char *trial_wrong(void);		/* the first that is wrong, by its name; NULL: none */
+const char *trial_wrong(void);		/* name of the first function with a wrong result; NULL: none */
 #endif

@@ -2,20 +2,23 @@
 /*
  * vector.c -- norms, exponentials and activations of rows of numbers; see vector.h
  *
- * Sums in float run over 16 partial sums, which a compiler that may not reorder them still turns into
- * vectors; the order is the same on every processor, and without contraction to fused operations so are the
- * bits. exp: n = round(x / ln 2), then a polynomial in x - n ln 2: in float that of Cephes expf, in double
- * the Taylor sum, whose rest is below 2^-52.
+ * A sum in float has 16 partial sums, so that the compiler can vectorize it without reordering. The order is
+ * the same on every processor. Operations are not contracted to fused ones, so that the bits are also the
+ * same.
+ *
+ * exp: n = round(x / ln 2), then a polynomial in x - n ln 2: in float the polynomial of Cephes expf, in
+ * double the Taylor sum, whose remainder is below 2^-52.
  */
 #include "num/vector.h"
 #include <math.h>
 #include <stdint.h>
 #include "base/thread.h"
 #include "num/clones.h"
-/* Else the bounds of exp_of() become cases, computed for every number and slow where they underflow. */
+/* Otherwise the bounds of exp_of() become branches, which are computed for every number and are slow if they
+ * underflow. */
 #pragma GCC optimize ("no-thread-jumps")
 
-/* Partial sums, rows that a thread takes at once, numbers below which one thread is quicker. */
+/* Number of partial sums; rows that a thread takes at once; numbers below which one thread is faster. */
 enum { LANES = 16, ROWS = 16, FEW = 1 << 16 };
 
 static inline float fold(float sum[LANES])
@@ -52,7 +55,7 @@ CLONES(static, float, sum_of_squares, (size_t n, const float x[n], float mean), 
 	return fold(sum);
 }
 
-/* A row whose squares overflow becomes NaN, not 0: what is made of it must not pass for numbers. */
+/* A row whose squares overflow becomes NaN, not 0, so that later results are not taken for valid numbers. */
 static void norm_row(size_t n, float y[n], const float x[n], float mean, const float gain[n],
 	const float *shift, double eps)
 {
@@ -128,7 +131,7 @@ CLONES(, double, vector_sum_exp, (size_t n, const float x[n], float shift), (n, 
 	return s;
 }
 
-/* Of x ≤ 0. */
+/* exp(x) for x ≤ 0. */
 static inline double exp_of_double(double x)
 {
 	const double round = 0x1.8p52;
@@ -136,7 +139,7 @@ static inline double exp_of_double(double x)
 	union { double f; uint64_t u; } two;
 
 	x = x < -708 ? -708 : x;
-	two.f = x * 0x1.71547652b82fep0 + round;	/* n in its last places */
+	two.f = x * 0x1.71547652b82fep0 + round;	/* its last places contain n */
 	n = two.f - round;
 	r = x - n * 0x1.62e42feep-1 - n * 0x1.a39ef35793c76p-33;
 	p = 1.0 / 479001600;

@@ -8,24 +8,28 @@
 #define NUM_VECTOR_H
 #include <stddef.h>
 
-/* y = x / √(mean x² + eps) · gain, and (x - mean) / √(variance + eps) · gain + shift; shift may be NULL. */
+/*
+ * RMS norm: y = x / √(mean x² + eps) · gain + shift; LayerNorm: y = (x - mean) / √(variance + eps) · gain +
+ * shift. shift NULL: 0. A row whose sum of squares is not finite becomes NaN.
+ */
 void vector_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
 	const float *shift, double eps);
 void vector_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
 	const float *shift, double eps);
 
-/* x becomes exp(x - shift), at least e^-87, to 2 units in the last place; returns the sum. */
+/* x becomes exp(x - shift), at least e^-87, with an error of at most 2 units in the last place. Returns the
+ * sum. */
 float vector_exp(size_t n, float x[n], float shift);
-float vector_max(size_t n, const float x[n]);		/* -infinity for n = 0; NaN counts as nothing */
+float vector_max(size_t n, const float x[n]);		/* -infinity for n = 0; NaN is ignored */
 double vector_sum_exp(size_t n, const float x[n], float shift);	/* Σ exp(x - shift), in double */
 /*
- * sum = { Σ exp(x - a), Σ exp(y - b), Σ exp(x - a) (x - y) }, the exponentials too in double, to 2 units in
- * the last place. What is below e^-708 is e^-708.
+ * sum = { Σ exp(x - a), Σ exp(y - b), Σ exp(x - a) (x - y) }, for x ≤ a and y ≤ b. Exponentials are in
+ * double, at least e^-708, with an error of at most 2 units in the last place.
  */
 void vector_sum_exp_pair(size_t n, double sum[3], const float x[n], float a, const float y[n], float b);
 
-/* x / (1 + e^-x); ½ x (1 + erf(x/√2)); the same by its tanh approximation; x / (1 + e^-1.702x). y and x do
- * not overlap. */
+/* x / (1 + e^-x); ½ x (1 + erf(x/√2)); its tanh approximation; x / (1 + e^-1.702x). y and x do not
+ * overlap. */
 void vector_silu(size_t n, float y[n], const float x[n]);
 void vector_gelu(size_t n, float y[n], const float x[n]);
 void vector_gelu_tanh(size_t n, float y[n], const float x[n]);
