@@ -141,7 +141,7 @@ dpq-run -q --compensate none --group 16 "$model" -o q.h5
 ok 'a quantized model' run --tokens t.h5 q.h5
 py quantized_faults
 up=/model/layers/1/mlp/up_proj
-no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, which stands for no value of uint4" \
+no 'a code the format lacks' 1 "code.h5: $up/codes: holds code 16, which is not valid in uint4" \
 	run --tokens t.h5 code.h5
 no 'a zero point the format lacks' 1 "sixteen.h5: $up/zero: holds zero point 16, the largest code of uint4 is 15" \
 	run --tokens t.h5 sixteen.h5

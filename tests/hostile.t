@@ -296,7 +296,7 @@ refused large-scale 'holds f64 values that do not fit f32' of_model
 ok 'scales for two modalities, tokens of one' of_model modality-scales.h5
 ok 'one modality' of_model one-modality.h5
 ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
-refused mode-none 'no attribute act_mode says' of_model
+refused mode-none 'no attribute act_mode specifies' of_model
 refused mode-number 'attribute act_mode is not one text' of_model
 refused many-scales 'act_scale: has 8 values, expected 1' of_model
 refused saturate 'attribute saturate is there, but attribute compute names no format' of_model
@@ -310,24 +310,24 @@ for s in mxfp4 nvfp4 'int4 --scale-dtype bf16' 'e2m1 --scale-dtype f16'; do
 	dpq-run -q --compensate none --storage $s --group 4 model.h5 -o "${s%% *}.h5"
 done
 py quantized_faults
-refused mx-three 'up_proj/scale: holds 3, which is no number of e8m0' of_model
-refused mx-small 'up_proj/scale: holds 2.938.*e-39, which is no number of e8m0' of_model
+refused mx-three 'up_proj/scale: holds 3, which is not a number of e8m0' of_model
+refused mx-small 'up_proj/scale: holds 2.938.*e-39, which is not a number of e8m0' of_model
 refused mx-zero 'up_proj/scale: holds 0, expected positive' of_model
 refused mx-nan 'up_proj/scale: holds nan' of_model
 refused mx-f32 'attribute scale_dtype is f32, the scales of mxfp4 are e8m0' of_model
 refused mx-divided 'scale_tensor: is there, but scale_dtype is not e4m3fn' of_model
 ok 'what a storage says of its scales need not be said again' of_model mx-none.h5
-refused nv-odd 'holds 17, which is no number of e4m3fn' of_model
-refused nv-large 'holds 480, which is no number of e4m3fn' of_model
+refused nv-odd 'holds 17, which is not a number of e4m3fn' of_model
+refused nv-large 'holds 480, which is not a number of e4m3fn' of_model
 refused nv-none 'up_proj/scale_tensor: is missing' of_model
 for v in zero nan inf minus; do refused nv-$v 'scale_tensor: holds .*, expected positive' of_model; done
-refused nv-tiny 'scale_tensor: is 1e-38, under which scales are beyond float' of_model
+refused nv-tiny 'scale_tensor: is 1e-38, by which scales overflow or become zero' of_model
 refused nv-two 'scale_tensor: has shape .2., expected .1.' of_model
-refused bf-odd 'which is no number of bf16' of_model
+refused bf-odd 'which is not a number of bf16' of_model
 refused bf-word "attribute scale_dtype 'bfloat16' is not known; known are f32, bf16, f16, e8m0, e4m3fn" of_model
 refused bf-number 'attribute scale_dtype is not one text' of_model
 ok 'numbers of bf16 are floats' of_model bf-left.h5
-refused half-large 'holds 65536, which is no number of f16' of_model
+refused half-large 'holds 65536, which is not a number of f16' of_model
 refused half-e4m3 'scale_tensor: is missing' of_model
 for f in mxfp4 nvfp4; do
 	exmy-pack -q $f.h5 -o $f-packed.h5
@@ -380,9 +380,9 @@ for f in int4:15 int8:255 e4m3fn:127 e4m3fn:255 e4m3ieee:120 e5m2ieee:124 e5m2ie
 	dpq-run -q --compensate none --storage "${f%:*}" --group 4 model.h5 -o value.h5
 	py set_code value.h5 "${f#*:}"
 	no "${f%:*} has no code ${f#*:}" 1 \
-		"value.h5: /model/layers/1/mlp/up_proj/codes: holds code .*, which stands for no value of ${f%:*}" \
+		"value.h5: /model/layers/1/mlp/up_proj/codes: holds code .*, which is not valid in ${f%:*}" \
 		of_model value.h5
-	no '... nor is it packed' 1 'stands for no value' exmy-pack -q value.h5 -o out/r
+	no '... nor is it packed' 1 'is not valid in' exmy-pack -q value.h5 -o out/r
 done
 # every layer of codes, embeddings and head among them
 dpq-run -q --compensate none --group 4 --layers '*' model.h5 -o all.h5

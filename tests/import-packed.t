@@ -79,7 +79,7 @@ wrong 'a block with a scale of 0' "$up.weight: its scale holds 0, expected" deep
 wrong 'an exponent that is NaN' "$up.weight_scale: holds code 255, which is NaN" mxfp4 first weight_scale 255
 wrong 'an FP8 scale that is NaN' "$up.weight_scale: holds code 127, which is NaN" nvfp4 first weight_scale 127
 wrong 'a divisor of 0' 'up_proj.weight: its scale_tensor holds 0' nvfp4 first weight_global_scale 0
-wrong 'FP8 that is NaN' "$up.weight: its codes holds code 127, which stands for no value of e4m3fn" fp8 first weight 127
+wrong 'FP8 that is NaN' "$up.weight: its codes holds code 127, which is not valid in e4m3fn" fp8 first weight 127
 wrong 'a static scale of 0' "$up.weight: its act_scale holds 0" w8a8s first input_scale 0
 wrong 'an integer beyond its bits' "$up.weight: holds 8, expected integers of 4 bits" w4a8 first weight 8
 wrong 'a group beyond the last' "$up.weight: its group_index column 0 is in group 8 of 8" order first weight_g_idx 8

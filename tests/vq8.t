@@ -92,9 +92,9 @@ no 'no grid: branches' 2 '--branch-format: vq8 has no grid' fbq-run --branch-for
 no 'tools without it do not know the name' 2 "there is no format 'vq8'" "$usual/dpq-run" --storage vq8 "$model"
 no '... nor in a file' 1 "attribute storage 'vq8' is no number format" "$usual/tensor-stats" q.h5
 py faults
-no 'a code that stands for nothing' 1 'codes: holds code 60, which stands for no value of vq8' tensor-stats code.h5
-no '... packed' 1 'packed: holds code 63, which stands for no value of vq8' tensor-stats word.h5
-no '... of 16 bits' 1 'down_proj/codes: holds in row 3, at byte 4, a code that stands for no value of vq16' \
+no 'a code that stands for nothing' 1 'codes: holds code 60, which is not valid in vq8' tensor-stats code.h5
+no '... packed' 1 'packed: holds code 63, which is not valid in vq8' tensor-stats word.h5
+no '... of 16 bits' 1 'down_proj/codes: holds in row 3, at byte 4, a code that is not valid in vq16' \
 	tensor-stats wide.h5
 ok '... and the last one is read' tensor-stats last.h5
 no 'other bits than those of the format' 1 'attribute bits must be the width of the storage format, 16, not 8' \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * codes.h -- what a quantizer makes of a weight: codes and parameters, in memory of their own
+ * codes.h -- the result of a quantizer: codes and parameters, in memory of their own
  *
- * Calling sequence: say what is made, lay it out in memory, have a quantizer write it, and give a layer views
- * of it. All of them are valid as long as the struct and the memory.
+ * Calling sequence: codes_make(), codes_lay_out() in memory, a quantizer that writes codes and parameters,
+ * then codes_view(). The views in the layer are valid as long as the struct and the memory exist.
  *
  *	struct codes c = codes_make(out, in, &storage, group);
  *
@@ -22,10 +22,10 @@
 #include "quant/linear.h"
 
 struct codes {
-	/* What is made: set before codes_lay_out(). */
+	/* Set before codes_lay_out(). */
 	size_t out, in;
 	struct format storage;		/* with the type of its scales */
-	long group;			/* columns a group; 0: per channel; -1: per tensor */
+	long group;			/* columns per group; 0: per channel; -1: per tensor */
 	struct format compute;		/* kind NULL: 16-bit arithmetic */
 	float saturate;			/* of `compute`, as in struct linear */
 	size_t scales8;			/* 1 or out with a compute format, else 0 */
@@ -36,20 +36,21 @@ struct codes {
 
 	/* Written by a quantizer. */
 	uint8_t *codes;			/* as in struct linear */
-	float *scale;			/* [scales] as stored: numbers of the type of scales, */
-	float scale_tensor;		/* which this divides; 1 where the type has no divisor */
+	float *scale;			/* [scales] as stored: numbers of the scale type */
+	float scale_tensor;		/* divides the scales; 1 if the type has no divisor */
 	uint8_t *zero;			/* [scales]; NULL: the format has no zero point */
 	float *scale8;			/* [scales8]; NULL: none */
 	int32_t *group_index;		/* [in] the group of each column */
-	bool moved;			/* groups are not neighbouring columns: group_index counts */
+	bool moved;			/* groups are not neighbouring columns: group_index is needed */
 };
 
-/* Codes of a weight, to be laid out; compute, saturate and scales8 are 0. */
+/* Codes of a weight, before codes_lay_out(); compute, saturate and scales8 are 0. */
 struct codes codes_make(size_t out, size_t in, const struct format *storage, long group);
-/* Cuts the arrays from memory, aligned as xalloc() does; returns its bytes. memory NULL: only that. */
+/* Places the arrays in memory, which is aligned as by xalloc(), and returns its size in bytes. memory NULL:
+ * returns only the size. */
 size_t codes_lay_out(struct codes *c, void *memory);
-/* The weight of l becomes c: views of it. Bias, branch and inputs stay as they are. */
+/* Replaces the weight of l by views of c. Bias, branch and input rounding are not changed. */
 void codes_view(const struct codes *c, struct linear *l);
-/* What a quantizer has written, to codes of the same layout. */
+/* Copies the arrays that a quantizer wrote to codes of the same layout. */
 void codes_copy(struct codes *to, const struct codes *from);
 #endif

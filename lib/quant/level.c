@@ -55,7 +55,7 @@ static const void *values_of(const struct level *v, const struct linear *l)
 	return values;
 }
 
-/* One value for n columns. */
+/* Applies one value to n columns. */
 static void add_value(enum level_role role, const void *value, size_t n, float scale[n], uint8_t zero[n])
 {
 	const float x = role == LEVEL_ZERO ? 0 : *(const float *)value;
@@ -68,7 +68,7 @@ static void add_value(enum level_role role, const void *value, size_t n, float s
 		scale[j] /= x;
 }
 
-/* The value of each column's group. */
+/* Applies to each column the value of its group. */
 CLONES(static, void, add_values, (size_t n, enum level_role role, const void *values, const int32_t *group,
 	float *restrict scale, uint8_t *restrict zero), (n, role, values, group, scale, zero))
 {
@@ -82,7 +82,7 @@ CLONES(static, void, add_values, (size_t n, enum level_role role, const void *va
 			scale[j] = role == LEVEL_SCALE ? scale[j] * x[group[j]] : scale[j] / x[group[j]];
 }
 
-/* A level's part in scale and zero, by runs of columns under one value. */
+/* Applies a level to scale and zero, in runs of columns with one value. */
 static void add_level(const struct level *v, const struct linear *l, const char *values, size_t row, size_t i,
 	size_t n, float scale[n], uint8_t zero[n])
 {

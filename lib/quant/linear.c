@@ -10,7 +10,8 @@
 #include "quant/pack.h"
 #include "num/clones.h"
 
-/* Columns decoded, codes packed, and rows rounded, at once; numbers below which one thread is quicker. */
+/* Columns that are decoded at once, codes of a packed unit, rows that a thread rounds at once; numbers below
+ * which one thread is faster. */
 enum { COLUMNS = LINEAR_COLUMNS, PACKED = 32, ROWS = 32, FEW_NUMBERS = 1 << 16, LANES = 32 };
 
 size_t linear_group(const struct linear *l, size_t column)
@@ -41,7 +42,7 @@ bool linear_has_grid(const struct linear *l)
 	return !l->weight && code_is_single(&l->storage);
 }
 
-/* (value of the code - zero), times the scale inside of the compute format or 1. */
+/* (value of the code - zero), with `scaled` times the scales that apply before the compute format. */
 static void decode(const struct linear *l, size_t row, size_t i, size_t n, float w[n], bool scaled)
 {
 	const struct format *f = &l->storage;
@@ -177,7 +178,7 @@ bool linear_inputs_agree(const struct linear *a, const struct linear *b)
 		!memcmp(p->scale, q->scale, p->modalities * sizeof *p->scale));
 }
 
-/* max|x| of the numbers that are no NaN. */
+/* max|x|, in which NaN is ignored. */
 CLONES(static, float, largest_of_row, (size_t n, const float x[n]), (n, x))
 {
 	float lane[LANES] = { 0 }, max = 0;
@@ -202,7 +203,7 @@ static float token_scale(const struct linear *l, const float x[l->in])
 {
 	float max = 0;
 
-	for (size_t k = 0, first = 0; k <= l->splits; k++) {	/* between columns that are split off */
+	for (size_t k = 0, first = 0; k <= l->splits; k++) {	/* between split columns */
 		const size_t end = k < l->splits ? (size_t)l->split_index[k] : l->in;
 
 		max = fmaxf(max, largest_of_row(end - first, x + first));

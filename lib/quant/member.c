@@ -39,7 +39,7 @@ static bool has_divided_scales(const struct linear *l)
 	return scale_kinds[l->storage.scales].divided;
 }
 
-/* Whether a byte of the codes is not one column: then the file says how many columns there are. */
+/* Whether a byte of the codes is not one column. Then the file stores the number of columns. */
 static bool has_other_columns(const struct linear *l)
 {
 	return code_form(&l->storage)->columns > 1 || code_bytes(&l->storage) > 1;
@@ -50,7 +50,8 @@ static bool has_tall_tiles(const struct linear *l)
 	return code_form(&l->storage)->rows > 1;
 }
 
-/* Rows of codes, and bytes of one: those of the layer where a code is a byte for one weight. */
+/* Rows of codes, and bytes of a row. 0: the extent of the layer, if a code is a byte for one row or
+ * column. */
 static size_t codes_extent(const struct member *m, const struct linear *l, int i)
 {
 	const struct format *f = &l->storage;
@@ -158,15 +159,15 @@ static bool scales_of_type(const struct linear *l, size_t n, const void *x, char
 
 	for (size_t i = 0; i < n && l->storage.scales != SCALE_F32; i++)
 		if (scale[i] > 0 && !isinf(scale[i]) && scale_nearest(t, scale[i]) != scale[i]) {
-			snprintf(why, MEMBER_WHY, "holds %.9g, which is no number of %s, the attribute "
-				"scale_dtype or that of %s", (double)scale[i],
+			snprintf(why, MEMBER_WHY, "holds %.9g, which is not a number of %s, the attribute "
+				"scale_dtype or the type for %s", (double)scale[i],
 				scale_types[l->storage.scales], l->storage.name);
 			return false;
 		}
 	return positive(l, n, x, why);
 }
 
-/* So large that no scale over it is beyond float, so small that none is zero. */
+/* Whether no scale divided by it overflows or becomes zero in float. */
 static bool divisor(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct scale_kind *t = &scale_kinds[l->storage.scales];
@@ -176,16 +177,16 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 		return false;
 	if (!isinf((float)t->max / d) && (float)t->least / d > 0)
 		return true;
-	snprintf(why, MEMBER_WHY, "is %g, under which scales are beyond float", (double)d);
+	snprintf(why, MEMBER_WHY, "is %g, by which scales overflow or become zero", (double)d);
 	return false;
 }
 
-/* The first code of a row that is not valid; as many as a row has: all are. */
+/* Index of the first invalid code of a row; the number of codes of a row: all are valid. */
 static size_t first_invalid(const struct linear *l, size_t row)
 {
 	const struct format *f = &l->storage;
 	const size_t bytes = code_bytes(f), codes = code_columns(f, l->in) / bytes;
-	const size_t at_once = l->packed ? LINEAR_COLUMNS : codes;	/* packed ones are a byte */
+	const size_t at_once = l->packed ? LINEAR_COLUMNS : codes;	/* a packed code is a byte */
 	uint8_t unpacked[LINEAR_COLUMNS];
 
 	for (size_t i = 0, k; i < codes; i += at_once) {
@@ -204,14 +205,14 @@ static void name_code(const struct linear *l, size_t row, char why[MEMBER_WHY])
 	uint8_t unpacked[32];
 
 	if (bytes > 1)
-		snprintf(why, MEMBER_WHY, "holds in row %zu, at byte %zu, a code that stands for no value of "
+		snprintf(why, MEMBER_WHY, "holds in row %zu, at byte %zu, a code that is not valid in "
 			"%s", row, k * bytes, l->storage.name);
 	else
-		snprintf(why, MEMBER_WHY, "holds code %u, which stands for no value of %s",
+		snprintf(why, MEMBER_WHY, "holds code %u, which is not valid in %s",
 			linear_codes(l, row, from, k - from + 1, unpacked)[k - from], l->storage.name);
 }
 
-/* Every code must stand for values: neither beyond the format's width or codebook, nor NaN. */
+/* Whether every code is valid: within the bits and the codebook of the format, and not NaN. */
 static bool codes_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct format *f = &l->storage;
@@ -231,7 +232,7 @@ static bool codes_of_format(const struct linear *l, size_t n, const void *x, cha
 	return row == rows;
 }
 
-/* So that a packed product may take code - zero for a small number. */
+/* Zero points must be codes of the format, since packed products rely on a small code - zero. */
 static bool zeros_of_format(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const uint8_t *zero = x;
@@ -290,7 +291,8 @@ static bool one_a_modality(const struct linear *l, size_t n, const void *x, char
 	return false;
 }
 
-/* Values are only rounded to this format, so it must have neither a zero point nor scales of groups. */
+/* Numbers are rounded to this format without parameters, so it must not have a zero point or scales of
+ * groups. */
 static bool rounds_alone(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY])
 {
 	const struct format *f = x;
@@ -306,7 +308,7 @@ static bool rounds_alone(const struct linear *l, size_t n, const void *x, char w
 	return false;
 }
 
-/* n 0: not known yet. */
+/* Whether a Hadamard matrix of this order divides n; n 0: not known yet. */
 static bool is_order(size_t order, size_t n, const char *what, char why[MEMBER_WHY])
 {
 	struct hadamard h;
@@ -354,12 +356,12 @@ static bool may_be_packed(const struct linear *l)
 }
 
 static const char not_packed[] = "codes of the storage format are whole bytes";
-static const char not_tall[] = "a code of the storage format is of one row";
-static const char no_other[] = "a code of the storage format is a byte of one column";
+static const char not_tall[] = "a code of the storage format belongs to one row";
+static const char no_other[] = "a code of the storage format is one byte for one column";
 static const char no_zero[] = "the storage format has no zero point";
 static const char not_divided[] = "scale_dtype is not e4m3fn";
 static const char no_compute[] = "attribute compute names no format";
-static const char no_mode[] = "no attribute act_mode says how inputs are rounded";
+static const char no_mode[] = "no attribute act_mode specifies the rounding of inputs";
 static const char no_dynamic[] = "attribute act_mode is not dynamic-token";
 static const char no_static[] = "attribute act_mode names no static scale";
 
@@ -370,19 +372,19 @@ const struct member members[] = {	/* in the order of writing */
 		.there = may_be_packed, .unless = not_packed, .rank = 2, .extent = { AT(out) },
 		.follows = packed_extent, .sound = codes_of_format, .bits = codes_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(in), .of = "packed",
-		.min = 1, .max = LINEAR_MAX, .meaning = "how many columns are packed" },
+		.min = 1, .max = LINEAR_MAX, .meaning = "the number of packed columns" },
 	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(out), .of = "packed",
 		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
-		.meaning = "how many rows the layer has" },
+		.meaning = "the number of rows of the layer" },
 	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes), .rank = 2,
 		.extent = { AT(out), AT(in) }, .follows = codes_extent, .sound = codes_of_format,
 		.bits = codes_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(in), .of = "codes",
 		.there = has_other_columns, .unless = no_other, .min = 1, .max = LINEAR_MAX,
-		.meaning = "how many columns the layer has" },
+		.meaning = "the number of columns of the layer" },
 	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(out), .of = "codes",
 		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
-		.meaning = "how many rows the layer has" },
+		.meaning = "the number of rows of the layer" },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
 		.level = &levels[LEVEL_SCALES], .rank = 2, .follows = level_extent,
 		.sound = scales_of_type },
@@ -401,7 +403,7 @@ const struct member members[] = {	/* in the order of writing */
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
 		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
-		.min = 1, .max = INT_MAX,	/* read after storage: any but the format's is refused */
+		.min = 1, .max = INT_MAX,	/* read after storage: must be the bits of the format */
 		.meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
 		.sound = rounds_alone },
@@ -490,7 +492,7 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 		return false;
 	if (!member_is_attribute(m))
 		return view_of(m, l);
-	switch (m->type) {	/* none says nothing */
+	switch (m->type) {	/* a default value is not stored */
 	case MEMBER_WORD:	return *(const int *)member_field(l, m->view);
 	case MEMBER_SIZE:	return !m->optional || *(const size_t *)member_field(l, m->view);
 	case MEMBER_REAL:	return !m->optional || *(const float *)member_field(l, m->view) > 0;
@@ -498,7 +500,7 @@ bool member_there(const struct member *m, const struct linear *l, int form)
 	}
 }
 
-/* Of any rank, then. */
+/* Whether the level has one value, which may be stored with any rank. */
 static bool is_one_value(const struct level *v, const struct linear *l)
 {
 	const struct level_block b = v->block(l);
@@ -522,7 +524,7 @@ void member_set_extent(const struct member *m, struct linear *l, int i, size_t e
 		memcpy(member_fill(l, m->extent[i]), &extent, sizeof extent);
 }
 
-/* All that is stored of a member but a branch, in bits. */
+/* Stored bits of a member, except a branch. */
 static double bits_of(const struct member *m, const struct linear *l)
 {
 	double bits = m->level ? level_bits(m->level, l) : m->bits ? m->bits(l) : 0;

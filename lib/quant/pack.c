@@ -15,7 +15,7 @@ size_t pack_words(int bits, size_t n)
 	return (size_t)bits * ceil_div(n, BLOCK);
 }
 
-/* Where code n of five bits has its low four, and its top one. */
+/* Word and bit of the low four bits of code n of five bits, and bit of its highest bit in word 4. */
 static inline int low_word(int n) { return n / 8; }
 static inline int low_bit(int n) { return n / 2 % 4 * 4 + n % 2 * 16; }
 static inline int max_bit(int n) { return 15 - n / 2 + n % 2 * 16; }
@@ -23,7 +23,7 @@ static inline int max_bit(int n) { return 15 - n / 2 + n % 2 * 16; }
 #ifdef __x86_64__
 #define AVX2 __attribute__((target("avx2")))
 
-/* Sixteen codes: their low fours as two words' halves [0 2 | 4 6 | 1 3 | 5 7], a byte each in 16 bits. */
+/* Low four bits of sixteen codes: halves of two words [0 2 | 4 6 | 1 3 | 5 7], each byte in 16 bits. */
 AVX2 static inline __m128i low_fours(__m128i code)
 {
 	const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15);
@@ -38,7 +38,7 @@ AVX2 static void pack_five_avx2(uint32_t word[5], const uint8_t code[BLOCK])
 	__m128i a = _mm_loadu_si128((const void *)code), b = _mm_loadu_si128((const void *)(code + 16));
 
 	_mm_storeu_si128((void *)word, _mm_packus_epi16(low_fours(a), low_fours(b)));
-	/* the fifth bits to the top: even codes, the last first, then odd ones */
+	/* move the fifth bits to the highest: even codes from the last on, then odd codes */
 	a = _mm_slli_epi16(_mm_shuffle_epi8(a, order), 3);
 	b = _mm_slli_epi16(_mm_shuffle_epi8(b, order), 3);
 	word[4] = (uint32_t)_mm_movemask_epi8(_mm_unpacklo_epi64(b, a)) |
@@ -68,7 +68,7 @@ static void unpack_five(uint8_t code[BLOCK], const uint32_t word[5])
 			(word[4] >> max_bit(n) & 1) << 4);
 }
 
-/* The width of the plane that starts at a bit. */
+/* The width of the plane that starts at bit `from`. */
 static int plane(int bits, int from)
 {
 	int left = bits - from;

@@ -6,7 +6,7 @@
 
 enum { CHUNK = 256, LONG = 512, SUMS = 16, WIDE = 64 };
 
-/* Least and largest, and 0; as many at once as hide the latency. */
+/* Range of the weights and 0. WIDE numbers at once hide the latency. */
 CLONES(static, void, range, (size_t n, float ends[2], const float w[n]), (n, ends, w))
 {
 	float low[WIDE] = { 0 }, high[WIDE] = { 0 };
@@ -28,7 +28,8 @@ CLONES(static, void, range, (size_t n, float ends[2], const float w[n]), (n, end
 	ends[0] = low[0], ends[1] = high[0];
 }
 
-/* In float, as the layer's arithmetic; the squares in double, in an order that no vector width changes. */
+/* Σ (x - y)². Differences are in float, as in the arithmetic of the layer. Squares are in double, in an
+ * order that does not depend on the vector width. */
 CLONES(static, double, squares, (size_t n, const float x[n], const float y[n]), (n, x, y))
 {
 	double sum[SUMS] = { 0 }, total = 0;
@@ -61,14 +62,14 @@ void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], 
 		for (size_t i = first; i < first + m; i += LONG) {
 			const size_t few = first + m - i < LONG ? first + m - i : LONG;
 
-			for (size_t k = 0; k < few; k += 16)	/* the next row, while this one is rounded */
+			for (size_t k = 0; k < few; k += 16)	/* of the next row, during the rounding */
 				__builtin_prefetch(w + n + i + k);
 			format_encode_group(f, few, code + i, w + i, scale[g], offset);
 		}
 	}
 }
 
-/* Values first .. first + m - 1, at most CHUNK. */
+/* Values of codes [first, first + m), m ≤ CHUNK. */
 static void some_values(const struct format *f, size_t first, size_t m, size_t group, float x[m],
 	const uint8_t *code, const float *scale, const uint8_t *zero)
 {
@@ -107,7 +108,7 @@ double round_error(const struct format *f, size_t n, size_t group, const uint8_t
 	return sum;
 }
 
-/* At most CHUNK numbers under one scale. */
+/* round_residue() for at most CHUNK numbers with one scale and zero. */
 static void residue(const struct format *f, size_t n, float x[n], float scale, uint8_t zero)
 {
 	float s[CHUNK], y[CHUNK];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * round.h -- rounding to nearest of a row (RTN): each group of neighbouring columns under its own range
+ * round.h -- rounding to nearest (RTN) of a row, in groups of neighbouring columns
  *
- * What the solver does where nothing is compensated, searched or moved, without
- * turning panels of rows over.
+ * The result is that of the solver without compensation, search and reordering,
+ * but panels of rows need not be transposed. Scale and zero of a group come from
+ * its range (format_fit()).
  */
 #ifndef QUANT_ROUND_H
 #define QUANT_ROUND_H
@@ -11,16 +12,16 @@
 #include <stdint.h>
 #include "num/format.h"
 
-/* Codes and parameters (num/format.h) of n finite weights in groups of `group`; zero: asymmetric formats
- * only, else may be NULL. */
+/* Codes and parameters (num/format.h) of n finite weights in groups of `group`. zero is written for
+ * asymmetric formats only, and may be NULL for others. */
 void round_row(const struct format *f, size_t n, size_t group, uint8_t code[n], float scale[], uint8_t zero[],
 	const float w[n]);
-/* Their values, as format_decode() gives them. */
+/* Values x of codes, by format_decode(). */
 void round_values(const struct format *f, size_t n, size_t group, float x[n], const uint8_t code[n],
 	const float scale[], const uint8_t zero[]);
-/* x becomes x - x̂, as optimizers want it: at a tie x̂ may be the other neighbour. */
+/* x becomes x - x̂, for optimizers: near a tie x̂ may be the other neighbour (format_nearest()). */
 void round_residue(const struct format *f, size_t n, size_t group, float x[n]);
-/* Σ (w - ŵ)² of what round_row() made. */
+/* Σ (w - ŵ)² for the results of round_row(). */
 double round_error(const struct format *f, size_t n, size_t group, const uint8_t code[n],
 	const float scale[], const uint8_t zero[], const float w[n]);
 #endif

@@ -2,7 +2,8 @@
 /*
  * stats.c -- see stats.h
  *
- * Moments are taken about the mean of each row and moved to the mean μ of all: with d = mean_i - μ,
+ * Moments m₂, m₃, m₄ are about the mean of each row, and are then moved to the mean μ of all. With d =
+ * mean_i - μ,
  *	Σ (w - μ)² = m₂ + n d²,  Σ (w - μ)⁴ = m₄ + 4 d m₃ + 6 d² m₂ + n d⁴.
  */
 #include "quant/stats.h"
@@ -12,13 +13,13 @@
 #include "base/thread.h"
 #include "num/quadratic.h"
 
-/* Rows that are decoded together; results do not depend on it but for the products with H. */
+/* Rows that are decoded together. Only the products with H depend on it, by rounding. */
 enum { TILE = 64 };
 
 struct moments { double mean, m2, m3, m4, max; };
 struct distances { double e2, w2, max, ehe, whw; };
 
-/* A row leaves one of these behind; each thread's three tiles follow. */
+/* The workspace has one of these structures for each row, then three tiles for each thread. */
 _Static_assert(sizeof(struct moments) == sizeof(struct distances), "rows of one size");
 
 static size_t rows_bytes(size_t m)

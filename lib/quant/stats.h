@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * stats.h -- what the effective weight of a linear layer is like, and how far it is from another
+ * stats.h -- statistics of the effective weight of a linear layer, and differences of two weights
  *
  * With W [m][n], μ the mean of its elements, and E = W - Ŵ:
  *	sigma       = std(w_i)/max|w_i| of an output channel (FPE2M2 figure 9)
@@ -8,8 +8,9 @@
  *	incoherence = max|w| √(mn) / ‖W‖_F
  *	error       = ‖E‖²/‖W‖²,  sqnr = -10 log₁₀ error
  *	output      = tr(E H Eᵀ)/tr(W H Wᵀ)
- * Sums are in double, row by row, then over rows in their order: results do
- * not depend on the number of threads. The products with H are in float.
+ * Sums are in double, of each row, then over rows in their order: results do
+ * not depend on the number of threads. The products with H are in float; BLAS
+ * must use one thread (linalg_init()).
  *
  * Sources: FPE2M2 appendix C; kurtosis as in Shkolnik et al. 2020 (KURE);
  * incoherence: QuIP (Chee et al., 2023), definition 1.
@@ -21,22 +22,24 @@
 #include "quant/linear.h"
 
 struct weight_stats {
-	double sigma, sigma_min, sigma_max;	/* mean, least, largest over channels that are not all zero */
+	double sigma, sigma_min, sigma_max;	/* mean, min, max over the channels that are not all zero */
 	double deviation;			/* √(mean (w - μ)²) */
-	double kurtosis, absmax, incoherence;	/* NaN where all elements are the same, where all are zero */
+	/* kurtosis is NaN if all elements are equal, incoherence if all are zero */
+	double kurtosis, absmax, incoherence;
 };
 
 struct weight_difference {
-	double mse, error, sqnr;	/* mean E²; error is NaN for 0/0; sqnr in dB, infinite where E = 0 */
+	double mse, error, sqnr;	/* mean E²; error is NaN for 0/0; sqnr in dB, infinite for E = 0 */
 	double largest;			/* max |E| */
-	double output;			/* NaN without H, or where W H Wᵀ = 0 */
+	double output;			/* NaN without H, or if W H Wᵀ = 0 */
 };
 
-/* Bytes of work for m rows and n columns under the present number of `threads`. */
+/* Bytes of `work` for m rows and n columns, for the current number of `threads`. */
 size_t stats_workspace(size_t m, size_t n);
 
 void stats_weight(const struct linear *l, struct weight_stats *s, void *work);
-/* w: the reference, of the extents of v. h: [n][n] or NULL. False if the sums with h are not finite. */
+/* w: the reference W; v: Ŵ, of the same extents. h: [n][n] or NULL. False if the sums with h are not
+ * finite. */
 bool stats_difference(const struct linear *w, const struct linear *v, const float *h,
 	struct weight_difference *d, void *work);
 #endif

@@ -9,8 +9,8 @@ static const char *const texts[] = {
 	[STATUS_BAD_ORDER] = "the order is not a permutation of the columns",
 	[STATUS_BAD_DIAGONAL] = "the Hessian has a diagonal that is negative or not finite",
 	[STATUS_BAD_HESSIAN] = "the Hessian has an element that is not finite",
-	[STATUS_NOT_POSITIVE] = "the Hessian is not positive definite, even damped 100-fold",
-	[STATUS_OVERFLOW] = "a number of the branch is beyond the type that it is stored in",
+	[STATUS_NOT_POSITIVE] = "the Hessian is not positive definite, even with 100 times the damping",
+	[STATUS_OVERFLOW] = "a number of the branch overflows the type that it is stored in",
 	[STATUS_NO_CONVERGENCE] = "the eigenvalues of the error do not converge",
 };
 
