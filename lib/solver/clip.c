@@ -11,7 +11,7 @@ enum { ROWS = CLIP_ROWS };
 
 static const double first_decay = 0.9, second_decay = 0.999, tiny = 1e-8, start = 4;
 
-/* Largest and smallest value of a format. */
+/* Largest value end[0] and smallest value end[1] of a format. */
 static void ends_of(const struct format *f, double end[2])
 {
 	end[0] = f->grid[0], end[1] = f->grid[0];
@@ -58,7 +58,7 @@ static float factor(double u)
 	return (float)(1 / (1 + exp(-u)));
 }
 
-/* Scale and zero of each group's shrunk range. */
+/* Scale and zero of the shrunk range of each group. */
 static void fit(const struct clip *c, struct clip_group group[])
 {
 	for (struct clip_group *g = group; g < group + c->groups; g++) {
@@ -93,8 +93,10 @@ static void take_errors(const struct clip *c, const struct clip_group group[], f
 }
 
 /*
- * Adds a column's part of the loss and of its slopes, y = H e there. By high and low ∂x̂ is r/top and -r/top
- * within, (top - ρ)/top and ρ/top above, -ρ/top and 1 + ρ/top below; of one end r/top within, v/top beyond.
+ * Adds the part of a column to the loss and its derivatives; y = H e in this column. With M the largest
+ * value, the derivatives of x̂ by high and by low are r/M and -r/M within the range, (M - ρ)/M and ρ/M above
+ * it, -ρ/M and 1 + ρ/M below it. Without a zero point the derivative by high is r/M within the range, v/M
+ * outside.
  */
 CLONES(static, void, add_slopes, (const struct format *f, const double end[2], size_t rows,
 	struct clip_group *g, double loss[ROWS], const float e[ROWS], const float y[ROWS], const float
@@ -116,7 +118,7 @@ CLONES(static, void, add_slopes, (const struct format *f, const double end[2], s
 	}
 }
 
-/* The loss of each row, and slopes of all groups. */
+/* The loss of each row, and the derivatives for all groups. */
 static void take_slopes(const struct clip *c, struct clip_group group[], double loss[ROWS],
 	const float (*e)[ROWS], float (*product)[ROWS])
 {
@@ -140,7 +142,7 @@ static void take_slopes(const struct clip *c, struct clip_group group[], double 
 	}
 }
 
-/* Keeps the factors of rows whose loss is the least so far. */
+/* Keeps the factors of rows whose loss is the smallest so far. */
 static void keep(const struct clip *c, struct clip_group group[], double best[ROWS], const double loss[ROWS])
 {
 	for (size_t l = 0; l < c->rows; l++) {
@@ -154,7 +156,7 @@ static void keep(const struct clip *c, struct clip_group group[], double best[RO
 	}
 }
 
-/* A step of Adam, the t-th, counted from 1, on loss/first of each row. */
+/* Step t of Adam, counted from 1, on loss/first of each row. */
 static void descend(const struct clip *c, struct clip_group *g, size_t t, const double first[ROWS])
 {
 	const double one = 1 - pow(first_decay, (double)t), two = 1 - pow(second_decay, (double)t);

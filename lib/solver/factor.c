@@ -2,9 +2,9 @@
 /*
  * factor.c -- see factor.h
  *
- * R = J L J, J the reversal, from the Cholesky factorization L Lᵀ = J(PHPᵀ/mean + λ)J in tiles,
- * left-looking: a tile is one long product with all that stands left of it, then a triangle. It waits for
- * its left neighbour and for its diagonal tile, and with them for everything it reads.
+ * R = J L J, where J reverses the order, and L Lᵀ = J(PHPᵀ/mean + λ)J is a left-looking Cholesky
+ * factorization in tiles. A tile is one long product with all tiles to its left, then a triangular solve. It
+ * depends on its left neighbour and on its diagonal tile, and through them on all tiles that it reads.
  */
 #include "solver/factor.h"
 #include <cblas.h>
@@ -14,7 +14,7 @@
 
 enum { TILE = 256 };
 
-/* λ is raised by these factors, each on the undamped H. */
+/* Factors of the damping that are tried in turn, each on the undamped H. */
 static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
 
 enum status factor_check(size_t n, const float h[n * n], size_t *index)
@@ -57,7 +57,7 @@ size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t
 	return live;
 }
 
-/* Tile (i, j) of the factor; returns the pivot that failed, counted from 1, else 0. */
+/* Computes tile (i, j) of the factor. Returns the failed pivot, counted from 1, else 0. */
 static size_t take_tile(size_t n, float a[n * n], size_t i, size_t j)
 {
 	const size_t i0 = i * TILE, j0 = j * TILE;
@@ -78,7 +78,7 @@ static size_t take_tile(size_t n, float a[n * n], size_t i, size_t j)
 	return info ? j0 + (size_t)info : 0;
 }
 
-/* L in the lower triangle of a; returns the pivot that failed, counted from 1, else 0. */
+/* Computes L in the lower triangle of a. Returns the failed pivot, counted from 1, else 0. */
 static size_t factorize(size_t n, float a[n * n])
 {
 	size_t failed = 0;
@@ -118,7 +118,7 @@ static void fill(size_t n, size_t live, float a[live * live], const float h[n * 
 		}
 }
 
-/* From L below the diagonal J L J above it. */
+/* J L J in the upper triangle, from L in the lower one. */
 static void reverse(size_t n, float a[n * n])
 {
 	#pragma omp taskloop grainsize(1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* order.c -- see order.h: two sorts of one list of columns, inside groups and of groups */
+/* order.c -- see order.h; a list of columns is sorted twice: within groups, and by the keys of groups */
 #include "solver/order.h"
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ struct column {
 	int32_t group, index;
 };
 
-/* Keys of a group whose columns stand in descending order. */
+/* Keys of a group; its columns are in descending order. */
 static double sum(size_t n, const struct column c[n])
 {
 	double s = 0;

@@ -9,7 +9,8 @@
 
 enum { LANES = SEARCH_LANES, CHUNK = 256 };
 
-/* Of the group, x the weights and q what stands for them: its cost, and the products of the form. */
+/* Sums over a group: loss is its cost; the others are products in the quadratic form of weights x, their
+ * quantized values q, and a vector of ones. */
 struct sums {
 	double loss[LANES], qq[LANES], xq[LANES], q1[LANES], x1[LANES], ones;
 };
@@ -17,7 +18,7 @@ struct sums {
 struct work {
 	float (*e)[LANES];		/* [n] x - q */
 	float (*image)[LANES];		/* [n] x R, or x H */
-	float *row;			/* [n] of the form: a column of R, a row of H */
+	float *row;			/* [n] a column of R, or a row of H */
 };
 
 size_t refine_workspace(size_t n)
@@ -48,7 +49,8 @@ CLONES(static, void, add_products, (size_t n, double sum[LANES], const float e[n
 	}
 }
 
-/* Numbers of the form that act on column j of the group, of members up to the last that do; their sum. */
+/* Sets `row` to the numbers of the form that act on column j of the group; with R, of columns up to j only.
+ * Returns their sum. */
 static double act(const struct refine *r, size_t n, float *row, size_t j)
 {
 	const size_t count = r->sweep ? j + 1 : n;
@@ -76,7 +78,7 @@ static void take_image(const struct refine *r, size_t n, const struct work *k, c
 	}
 }
 
-/* Codes one after the other, as GPTQ takes them, and their sums. */
+/* Codes of one column after the other, with the compensation of GPTQ, and their sums. */
 static void take_sweep(const struct refine *r, size_t n, const struct work *k, struct sums *y,
 	const float x[n][LANES], const float scale[LANES], const uint8_t zero[LANES])
 {
@@ -139,7 +141,7 @@ static void take_nearest(const struct refine *r, size_t n, const struct work *k,
 	}
 }
 
-/* The pair of least cost under the codes of a lane: of |x - (q·by - shift)|², shift first made whole
+/* The pair of smallest cost |x - (q·by - shift)|² for the codes of a lane. shift is first rounded to whole
  * steps. */
 static void improve(const struct format *f, const struct sums *y, size_t l, float *scale, uint8_t *zero)
 {

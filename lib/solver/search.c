@@ -2,17 +2,18 @@
 /*
  * search.c -- see search.h
  *
- * All factors are tried in float, |d|^2.4 = d²·m^0.4·2^(0.4 e) with polynomials for d = m·2^e, good to
- * 6e-7, and sums of ROWS to 1e-6; one that already loses more than the best on every lane is given up.
- * Factors that come near the best, of those with one scale the first, are then weighed in double, so that
- * the choice is the definition's and not the approximation's, whatever kernels run.
+ * All factors are tried in float. With d = m·2^e, |d|^2.4 = d²·m^0.4·2^(0.4 e) is approximated by
+ * polynomials with a relative error of 6e-7; sums of ROWS have an error of 1e-6. A factor whose loss exceeds
+ * the best one in every lane is abandoned. Factors with a loss near the best are then compared in double; of
+ * factors with the same scale only the first. So the choice is that of the definition, not of the
+ * approximation, on any kernels.
  */
 #include "solver/search.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
 #include "num/clones.h"
-#pragma GCC optimize ("fp-contract=fast")	/* of approximations only; see above */
+#pragma GCC optimize ("fp-contract=fast")	/* it affects approximations only; see above */
 
 enum { LANES = SEARCH_LANES, STEPS = SEARCH_STEPS, ROWS = 16 };
 
@@ -21,7 +22,8 @@ const char *const searches[] = {
 	[SEARCH_LEARNED] = "learned", NULL
 };
 
-/* How far two losses can be off: the above, and |d| by the rounding of x̂, at most 2ᵇⁱᵗˢ cells of 6e-8. */
+/* Bound of the relative difference of two losses: the errors above, and that of |d| by the rounding of x̂,
+ * at most 2ᵇⁱᵗˢ cells of 6e-8. */
 static double near(const struct format *f)
 {
 	return 1e-5 + 1e-6 * (1 << f->bits);
@@ -48,7 +50,7 @@ void search_pair(const struct format *f, size_t i, float *scale, uint8_t *zero, 
 	format_fit(f, &whole, zero, min, max);
 }
 
-/* d^2.4 for d ≥ 0 to 6e-7; below 1e-18 the result is too small, but 0 for 0. */
+/* d^2.4 for d ≥ 0, with a relative error of 6e-7. Below 1e-18 the result is too small; it is 0 for 0. */
 static inline float power(float d)
 {
 	float a = d > 1e-18f ? d : 1e-18f, m, e, i, f, p, q, two;
@@ -59,7 +61,7 @@ static inline float power(float d)
 	u = (u & 0x7fffff) | 0x3f800000;
 	memcpy(&m, &u, sizeof m);
 	m -= 1.5f;
-	/* m^0.4 on [1, 2), Chebyshev, 2.5e-7 */
+	/* m^0.4 on [1, 2), a Chebyshev polynomial with an error of 2.5e-7 */
 	p = -0.00270909113f;
 	p = p * m + 0.00525095316f;
 	p = p * m - 0.00962058146f;
@@ -67,7 +69,7 @@ static inline float power(float d)
 	p = p * m - 0.0627255908f;
 	p = p * m + 0.31362356f;
 	p = p * m + 1.17607902f;
-	/* 2^f through the five points that f can be */
+	/* 2^f, interpolated at the five possible values of f */
 	i = e + 0x1.8p23f - 0x1.8p23f;
 	f = e - i;
 	q = 0.00964898061f;
@@ -143,7 +145,8 @@ static void shrink(const struct format *f, size_t i, float scale[LANES], const d
 	format_fit_all(f, LANES, scale, zero, min, max);
 }
 
-/* The factors of one lane whose loss is within the limit, but of those that round to one scale the first. */
+/* The factors of one lane with a loss within the limit. Of factors with the same scale only the first is
+ * listed. */
 static size_t candidates(const struct format *f, size_t lane, const double loss[STEPS][LANES], double limit,
 	double low, double high, size_t list[STEPS])
 {

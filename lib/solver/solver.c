@@ -2,18 +2,18 @@
 /*
  * solver.c -- see solver.h
  *
- * Threads take panels of PANEL_ROWS rows. A panel is transposed, so that rows are
- * the lanes of every loop and an order is a choice of rows. Columns go in spans:
- * what all earlier columns leave to a span F is one product,
- *	w_F += (W - Ŵ)_earlier R_earlier,F (R_F)⁻¹,
- * which is GPTQ's running update taken at once, without the inverse of H. Inside a span, in blocks of
- * BLOCK_COLUMNS, U = (R_F)⁻¹ works as in the textbook. Compensation is kept apart from the weights and
- * added in double, so that a code does not hang on the rounding of intermediate weights.
+ * Threads take panels of PANEL_ROWS rows. A panel is transposed: rows are the
+ * lanes of every loop, and an order selects rows of the panel. Columns are
+ * divided into spans. The compensation of a span F by all earlier columns is one product,
+ *	w_F += (W - Ŵ)_earlier R_earlier,F (R_F)⁻¹.
+ * It equals all updates of GPTQ by earlier columns, without the inverse of H. Inside a span, columns are
+ * updated in blocks of BLOCK_COLUMNS with U = (R_F)⁻¹, as in GPTQ. Compensation is stored separately from
+ * the weights and added in double, so that a code does not depend on the rounding of intermediate weights.
  *
- * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in H's unit); where
- * that cancels, or E is not what was compensated, it is taken from its definition.
+ * The report's tr(E H Eᵀ) is Σ e² - λ ΣE², as E = e U (all in the unit of H). If
+ * that difference cancels, or E is not the compensated error, it is computed from its definition.
  *
- * R is taken from factor.h, order, groups, workspace and s₈ from solver_private.h.
+ * R is computed by factor.h; order, groups, workspace and s₈ by solver_private.h.
  */
 #include "solver/solver.h"
 #include <cblas.h>
@@ -42,7 +42,7 @@ static const struct {
 	enum group_view view;
 	enum search search;
 	bool round_first, pow2;
-	float max;			/* share of the format's top that is used */
+	float max;			/* used part of the maximum of the format */
 	float min_scale8;
 } recipe_rows[] = {
 	[RECIPE_LATE] = { VIEW_EXACT, SEARCH_MSE, false, true, 1, 0 },
@@ -107,7 +107,7 @@ CLONES(static, void, compensate, (size_t n, double x[LANES], const float e[n][PA
 		x[l] -= sum[l];
 }
 
-/* x - target over the pivot U_ii = 1/r; w/s₈ - target; w becomes w - ŷ·s₈ as in linear_weight(). */
+/* b = (x - target)/U_ii, with U_ii = 1/r; e = w/s₈ - target; w becomes w - y·s₈, as in linear_weight(). */
 CLONES(static, void, errors, (float b[LANES], float e[LANES], float w[LANES], const double x[LANES],
 	const float target[LANES], const float y[LANES], const double *scale8, double r),
 	(b, e, w, x, target, y, scale8, r))
@@ -150,7 +150,7 @@ CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL_
 	return total;
 }
 
-/* Quantizes the column at position p, weights x; its error over the pivot to b. */
+/* Quantizes the column at position p, whose weights are x. b: its error divided by the pivot. */
 static void quantize_column(const struct job *j, const struct workspace *a, size_t p, size_t l0,
 	float b[LANES], double x[LANES])
 {
@@ -170,7 +170,7 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 			fit_scale8(j, a, l0), j->r[p * (j->live + 1)]);
 }
 
-/* One block of a span's columns for LANES rows from lane l0. */
+/* Quantizes a block of columns of a span for LANES rows from lane l0 on. */
 static void quantize_block(const struct rows *r, const struct workspace *a, const struct span *span,
 	size_t l0, size_t first, size_t last)
 {
@@ -179,7 +179,7 @@ static void quantize_block(const struct rows *r, const struct workspace *a, cons
 	const size_t at = first - span->first, width = span->last - span->first;
 	const float *v = solve ? span->v + at * (width + 1) : NULL;	/* the block's triangle */
 	const float (*b)[PANEL_ROWS] = (const float (*)[PANEL_ROWS])(a->b[0] + l0);
-	size_t done = 0;	/* columns of the block whose errors the current group has in x already */
+	size_t done = 0;	/* columns of the block that already compensated the current group in x */
 
 	for (size_t p = first; p < last; p++)
 		fit_weigh(a->x[p - first], a->w[j->column[p]] + l0,
@@ -200,7 +200,7 @@ static void quantize_block(const struct rows *r, const struct workspace *a, cons
 	}
 }
 
-/* tr(A H Aᵀ) of a panel that holds A transposed. */
+/* tr(A H Aᵀ) of a panel with A transposed. */
 static double energy(const struct job *j, const struct workspace *a, size_t lanes)
 {
 	const struct quadratic q = { j->n, j->n, j->h, .block = SPAN_COLUMNS };
@@ -246,7 +246,7 @@ static void store(const struct rows *l, const struct workspace *a, size_t row, s
 		}
 }
 
-/* Columns that never fired: weight 0. */
+/* Sets the codes of dead columns to those of weight 0. */
 static void quantize_dead(const struct job *j, const struct workspace *a, size_t lanes)
 {
 	static const double nothing[LANES];
@@ -258,7 +258,7 @@ static void quantize_dead(const struct job *j, const struct workspace *a, size_t
 				a->scale[j->group[p]] + l0, a->zero[j->group[p]] + l0);
 }
 
-/* What all earlier columns leave to a span. */
+/* Computes the compensation of a span by all earlier columns. */
 static void start_span(const struct job *j, const struct workspace *a, const struct span *span, size_t lanes)
 {
 	const int width = (int)(span->last - span->first), m = (int)lanes;
@@ -281,7 +281,7 @@ static void start_span(const struct job *j, const struct workspace *a, const str
 		width, a->d[0], PANEL_ROWS);
 }
 
-/* Quantizes rows row .. row + rows; sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
+/* Quantizes rows [row, row + rows). sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
 static void quantize_panel(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
 	double sum[3])
 {
@@ -329,7 +329,7 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 		sum[1] = energy(j, a, lanes);
 }
 
-/* Nothing that a row's columns must wait for, or that is asked of a panel. */
+/* Whether rows can be rounded one by one: no compensation, no search, and no number that needs a panel. */
 static bool rows_alone(const struct job *j)
 {
 	const struct solver *s = j->s;
@@ -357,7 +357,7 @@ static void round_rows(const struct rows *r, const struct workspace *a, size_t r
 	}
 }
 
-/* What the layers of a job share. */
+/* Computes the data that the layers of a job share. */
 static enum status prepare_job(struct job *j, struct solver_report *report)
 {
 	const struct solver *s = j->s;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver_fit.c -- scale and zero of the groups of a panel, from the weights that the settings name; see
- * solver_private.h
+ * solver_fit.c -- scale and zero of the groups of a panel; see solver_private.h
  *
- * A group whose columns adjacent together in the order of a solver that compensates is refined by R, others
- * by H (refine.h).
+ * The settings select the weights from which they are computed. With compensation, a group whose columns are
+ * adjacent in the order is refined by R. Other groups are refined by H (refine.h).
  */
 #include <string.h>
 #include "solver/solver_private.h"
@@ -27,7 +26,7 @@ CLONES(, void, fit_weigh, (double x[LANES], const float w[LANES], const float *d
 			x[l] += d[l];
 }
 
-/* Takes a member of a group: its value in float, and the range widened to hold it. */
+/* Adds a member of a group: its value in float to y, and the value to the range. */
 CLONES(static, void, widen, (float y[LANES], double low[LANES], double high[LANES], const double x[LANES]),
 	(y, low, high, x))
 {
@@ -51,7 +50,7 @@ const double *fit_scale8(const struct job *j, const struct workspace *a, size_t 
 	return j->s->compute.kind ? a->scale8 + l0 : NULL;
 }
 
-/* The range that was learned. */
+/* Multiplies the range by the learned factors. */
 static void shrink(const struct workspace *a, size_t group, size_t l0, double low[LANES], double high[LANES])
 {
 	for (size_t l = 0; l < LANES; l++) {
@@ -79,7 +78,7 @@ static void refine(const struct rows *r, const struct workspace *a, size_t group
 			(const float (*)[LANES])a->exact, low, high, a->refine);
 }
 
-/* Members of a group into a->member, and a->exact where they are refined, and their range. */
+/* Sets a->member to the weights of a group, a->exact for refinement, and low and high to their range. */
 static void take_members(const struct rows *r, const struct workspace *a, const struct span *span,
 	size_t group, size_t l0, size_t first, size_t last, double low[LANES], double high[LANES])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* solver_job.c -- see solver_private.h: the workspace, then order and groups by counting */
+/* solver_job.c -- workspace, order, groups and spans of a job; see solver_private.h */
 #include <string.h>
 #include "base/cpu.h"
 #include "base/size.h"
@@ -9,7 +9,7 @@
 #include "solver/factor.h"
 #include "solver/solver_private.h"
 
-/* The workspace, cut into pieces that start on a cache line. */
+/* Allocation of parts of the workspace, which start on a cache line. */
 struct pieces {
 	char *base;
 	size_t used;
@@ -31,7 +31,7 @@ static bool same_job(const struct solver_layer *a, const struct solver_layer *b)
 		(a->order && b->order && !memcmp(a->order, b->order, n * sizeof *a->order)));
 }
 
-/* Columns of the widest span that job_plan() can make: dead channels may shift groups against blocks. */
+/* Columns of the widest span that job_plan() can make. Dead channels may shift groups relative to blocks. */
 static size_t widest(const struct solver *s, size_t n, size_t group)
 {
 	if (s->group_view == VIEW_ORIGINAL || s->static_groups || group == n)
@@ -40,8 +40,8 @@ static size_t widest(const struct solver *s, size_t n, size_t group)
 }
 
 /*
- * Bytes of the left sides of all spans, 2n/256 + 1 at most, since two in a row are wider than 256:
- * Σ (width + 31)(first + 31) numbers at most, twice.
+ * Bytes of the left sides of all spans. There are at most 2n/256 + 1 spans, since two consecutive spans are
+ * together wider than 256. They have at most 2 Σ (width + 31)(first + 31) numbers of 2 bytes.
  */
 static size_t left_sides(size_t n)
 {
@@ -87,7 +87,7 @@ static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *
 	r->seconds = piece(p, ceil_div(m, PANEL_ROWS), sizeof *r->seconds);
 }
 
-/* The most that any job has. */
+/* Maxima over all jobs. */
 struct extents { size_t n, groups, members, widest, refined, clipped; };
 
 static void lay_out_thread(struct pieces *p, struct workspace *a, const struct extents *e)
@@ -117,7 +117,7 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 	struct rows none, *rows = piece(&p, count, sizeof *rows);
 	struct workspace unused;
 	struct extents e = { 0 };
-	size_t work = 0;		/* pieces of it: panels of rows, columns of tiles of a factor */
+	size_t work = 0;		/* units of work: panels of rows, columns of tiles of a factor */
 
 	*call = (struct call){ .layers = count, .job = job, .rows = rows };
 	for (size_t i = 0; i < count; i++) {
@@ -157,7 +157,7 @@ const float *job_weights(const struct rows *l, const struct workspace *a, size_t
 	return a->read;
 }
 
-/* Whether each group of original columns stands together in the order. */
+/* Whether the columns of each original group are adjacent in the order. */
 static bool groups_stand(const struct job *j, const int32_t order[], int32_t seen[])
 {
 	size_t last = j->groups;
@@ -175,7 +175,7 @@ static bool groups_stand(const struct job *j, const int32_t order[], int32_t see
 	return true;
 }
 
-/* Where the group of position p ends in the order. */
+/* End of the group of position p in the order. */
 static size_t group_end(const struct job *j, size_t p)
 {
 	size_t end = p;
@@ -185,7 +185,7 @@ static size_t group_end(const struct job *j, size_t p)
 	return end;
 }
 
-/* Where the last group ends that does so within `wide` columns; 0: none does. */
+/* End of the last group that ends within `wide` columns from first; 0: none does. */
 static size_t whole_groups(const struct job *j, size_t first, size_t wide)
 {
 	size_t end = min(first + wide, j->live), p = first;
@@ -196,8 +196,8 @@ static size_t whole_groups(const struct job *j, size_t first, size_t wide)
 }
 
 /*
- * Parameters that wait for compensation are taken from weights that all earlier
- * columns, or blocks, have compensated: a span must hold what a group needs.
+ * End of the span from first. Late parameters are computed from weights that all earlier
+ * columns, or blocks, have compensated. So a span must contain whole groups.
  */
 static size_t span_end(const struct job *j, size_t first)
 {
@@ -209,7 +209,7 @@ static size_t span_end(const struct job *j, size_t first)
 		end = whole_groups(j, first, SPAN_COLUMNS);
 		return end ? end : group_end(j, first);
 	}
-	for (; p < end; p = group_end(j, p))	/* whole blocks, which cut no group */
+	for (; p < end; p = group_end(j, p))	/* whole blocks that do not divide a group */
 		while (end < group_end(j, p))
 			end = min(end + BLOCK_COLUMNS, j->live);
 	return end;
@@ -266,7 +266,7 @@ enum status job_plan(struct job *j, size_t *index)
 		j->first[g + 1] += j->first[g];
 	for (size_t i = j->live; i-- > 0;)
 		j->member[--j->first[j->group[i] + 1]] = (int32_t)i;
-	/* The loop above left each group's start one place too far right. */
+	/* The loop above stored the start of each group one element too far right. */
 	memmove(j->first, j->first + 1, j->groups * sizeof *j->first);
 	j->first[j->groups] = (int32_t)j->live;
 	plan_spans(j);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver_private.h -- layers on their way through the solver: what solver.c, solver_job.c, solver_scale.c and
- * solver_fit.c share
+ * solver_private.h -- state of the solver, shared by solver.c, solver_job.c, solver_scale.c and solver_fit.c
  *
- * A job is what layers with the same H, order and settings have in common: the columns by their place in
- * the order (position), live ones first; groups, cut from the original columns, or from the order where
- * `moved`; the factor R; and spans of columns, inside which U = (R_span)⁻¹. Each thread has a workspace for
- * a panel of rows, transposed.
+ * A job has the data that layers with the same H, order and settings share: the columns by their index in the
+ * order (position), live columns first; groups, of original columns, or of columns adjacent in the order if
+ * `moved`; the factor R; and spans of columns, inside which U = (R_span)⁻¹. Each thread has a workspace for a
+ * transposed panel of rows.
  */
 #ifndef SOLVER_SOLVER_PRIVATE_H
 #define SOLVER_SOLVER_PRIVATE_H
@@ -22,23 +21,23 @@
 enum {
 	BLOCK_COLUMNS = 128, SPAN_COLUMNS = CLIP_TILE,
 	LANES = SEARCH_LANES,		/* rows of a vector loop */
-	PANEL_ROWS = CLIP_ROWS, ROWS_AT_ONCE = 16,	/* of a thread; read together */
+	PANEL_ROWS = CLIP_ROWS, ROWS_AT_ONCE = 16,	/* rows of a panel; rows that are read at once */
 };
 
 struct span {
 	size_t first, last;		/* positions */
 	float *v;			/* [last - first]²: Uᵀ, lower triangle */
-	char *left;			/* R_earlier,span for num/bf16x2.h; NULL: products are of floats */
+	char *left;			/* R_earlier,span for num/bf16x2.h; NULL: products are in float */
 };
 
 struct job {
 	const struct solver *s;
 	struct coding coding;
 	size_t n;
-	size_t live;			/* columns to quantize; dead ones stand behind them in the order */
-	size_t groups, largest, widest;	/* columns of the largest group, of the widest span that can be */
-	bool moved;			/* groups are cut from the order */
-	bool late;			/* parameters are taken when a group's first column is reached */
+	size_t live;			/* columns to quantize; dead columns follow them in the order */
+	size_t groups, largest, widest;	/* columns of the largest group; maximum columns of a span */
+	bool moved;			/* groups are of columns adjacent in the order */
+	bool late;			/* parameters are computed at the first column of a group */
 	const float *h;
 	const int32_t *order;
 	double mean, lambda;		/* of factor_run() */
@@ -47,8 +46,8 @@ struct job {
 	int32_t *group;			/* [n] position → group */
 	int32_t *first, *member;	/* [groups + 1], [live]: live positions of each group */
 	float *r;			/* [live][live] */
-	float *v;			/* of all spans */
-	char *left;			/* likewise; NULL, or as large as 0.75 r */
+	float *v;			/* memory of v of all spans */
+	char *left;			/* memory of `left` of all spans, 0.75 times that of r; or NULL */
 	double *inverse;		/* [widest]² */
 	size_t spans;
 	struct span *span;		/* [ceil(n / SPAN_COLUMNS) + groups] */
@@ -59,7 +58,7 @@ struct rows {
 	const struct job *job;
 	struct solver_layer *layer;
 	size_t m;
-	float *low, *high, *scale8;	/* [m] of a row */
+	float *low, *high, *scale8;	/* [m] range and s₈ of each row */
 	struct format storage;		/* with the divisor of the layer's scales */
 	double *piece_loss;		/* [pieces][SEARCH_STEPS] */
 	double (*sum)[3];		/* [panels] */
@@ -68,67 +67,70 @@ struct rows {
 	uint8_t tensor_zero;
 };
 
-/* What a thread needs for a panel of any layer. */
+/* Workspace of a thread, for a panel of any layer. */
 struct workspace {
-	float *read;			/* [ROWS_AT_ONCE][n] rows of the weight as they stand */
+	float *read;			/* [ROWS_AT_ONCE][n] rows of the weight in storage order */
 	float (*w)[PANEL_ROWS];		/* [n] by column: weights, then W - Ŵ */
-	float (*e)[PANEL_ROWS];		/* [n] by position: uncompensated weight less target, in FP8 units */
-	char *right;			/* e as num/bf16x2.h has it, of the spans before; or NULL */
-	float (*d)[PANEL_ROWS];		/* [widest] of the span: what earlier blocks add, in FP8 units */
-	float (*b)[PANEL_ROWS];		/* [BLOCK_COLUMNS] errors of the block, over their pivots */
+	float (*e)[PANEL_ROWS];		/* [n] by position: uncompensated weight - target, in FP8 units */
+	char *right;			/* e of earlier spans as a right side of num/bf16x2.h; or NULL */
+	float (*d)[PANEL_ROWS];		/* [widest] compensation by earlier blocks, in FP8 units */
+	float (*b)[PANEL_ROWS];		/* [BLOCK_COLUMNS] errors of the block, divided by their pivots */
 	uint8_t (*code)[PANEL_ROWS];		/* [n] by column */
 	float (*scale)[PANEL_ROWS];		/* [groups] */
 	uint8_t (*zero)[PANEL_ROWS];
 	float (*member)[LANES];		/* [largest group] */
-	float (*exact)[LANES];		/* likewise, not rounded; for the search hessian, as the next */
-	float *refine;
+	float (*exact)[LANES];		/* [largest group] before rounding to FP8, for the search hessian */
+	float *refine;			/* workspace of refine_fit(), for the search hessian */
 	struct clip_group *clip;	/* [groups] for the search learned */
 	float (*y)[PANEL_ROWS];		/* [SPAN_COLUMNS] */
 	double (*x)[LANES];		/* [BLOCK_COLUMNS]: weights of the block in FP8 units */
 	double *scale8;			/* [PANEL_ROWS] */
 };
 
-/* Everything of a call. */
+/* State of a call of solver_run(). */
 struct call {
 	size_t jobs, layers;
 	struct job *job;		/* [jobs] */
-	struct rows *rows;		/* [layers], those of a job side by side */
-	int threads;			/* as many as there is work for */
+	struct rows *rows;		/* [layers], layers of a job are adjacent */
+	int threads;			/* number of threads, limited by the amount of work */
 	struct workspace *workspace;	/* [threads] */
 };
 
-/* Cuts the workspace at `base`, 64-byte aligned, and fills in what the layers say; returns its size.
- * base NULL: only that. */
+/* Divides the workspace at `base`, aligned to 64 bytes, fills in *call from the layers, and returns the size
+ * of the workspace. base NULL: for the size only. */
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base);
 
-/* Live columns, groups, their members, and spans from the order; STATUS_BAD_ORDER: at *index. */
+/* Sets live columns, groups, their members, and spans from the order. STATUS_BAD_ORDER: at position
+ * *index. */
 enum status job_plan(struct job *j, size_t *index);
 
-/* Where the block of a span ends that starts at first: where a group does, but a large group is cut. */
+/* End of the block of a span that starts at position first: the end of a group, or within a large group. */
 size_t job_block_end(const struct job *j, const struct span *span, size_t first);
 
-/* Rows row .. row + n - 1 of the weight: a view, or rebuilt in a->read; n ≤ ROWS_AT_ONCE. */
+/* Rows [row, row + n) of the weight: a view, or rebuilt in a->read; n ≤ ROWS_AT_ONCE. */
 const float *job_weights(const struct rows *l, const struct workspace *a, size_t row, size_t n);
 
 /* In solver_fit.c. */
 /* x = w/s₈ + d; scale8 NULL: 1, d NULL: 0 */
 void fit_weigh(double x[LANES], const float w[LANES], const float *d, const double *scale8);
-/* s₈ of rows from lane l0 on, or NULL where it is 1. */
+/* s₈ of rows from lane l0 on; NULL: 1. */
 const double *fit_scale8(const struct job *j, const struct workspace *a, size_t l0);
-/* Parameters of a group for LANES rows from lane l0. Positions first .. last - 1 are up to date in a->x; of
- * others those of the span have w/s₈ + d, the rest w/s₈. */
+/* Computes the parameters of a group for LANES rows from lane l0. Weights of positions [first, last) are in
+ * a->x. Weights of other positions are w/s₈ + d in the span, w/s₈ without a span. */
 void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
 	size_t l0, size_t first, size_t last);
-/* Parameters of a panel that do not wait for compensation, and what is learned before; a->e is scratch. */
+/* Computes the parameters of a panel that do not depend on compensation, after learning the clipping if the
+ * search is learned. a->e is scratch. */
 void fit_panel(const struct rows *r, const struct workspace *a, size_t lanes);
 
 /* In solver_scale.c, in OpenMP tasks; workspace: one for each thread. */
-/* low, high of each row's live columns, 0 among them; STATUS_BAD_WEIGHT: row *index is not finite. */
+/* Sets low, high of each row: the range of its live columns and 0. STATUS_BAD_WEIGHT: row *index is not
+ * finite. */
 enum status scale_ranges(struct rows *l, const struct workspace *workspace, size_t *index);
-/* scale8 of each row from the ranges, 1 without a compute format; then `storage`. */
+/* Sets scale8 of each row from the ranges (1 without a compute format), then `storage`. */
 void scale_rows(struct rows *l);
-/* tensor_scale and tensor_zero: one pair for the whole matrix. */
+/* Sets tensor_scale and tensor_zero, one pair for the whole matrix. */
 void scale_tensor(struct rows *l, const struct workspace *workspace);
-/* x to FP8, if the solver rounds before it takes the code. */
+/* Rounds x to FP8 if settings have round_first and a compute format. */
 void scale_round_first(const struct solver *s, size_t n, float x[n]);
 #endif

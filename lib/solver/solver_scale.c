@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver_scale.c -- the FP8 scales s₈ of rows, the divisor of scales, scale and zero of a whole tensor; see
+ * solver_scale.c -- FP8 scales s₈ of rows, divisor of scales, scale and zero of a whole tensor; see
  * solver_private.h
  *
- *	s₈ = max|W|/z_max, of the row or of all rows, up to a power of two if so asked.
+ *	s₈ = max|W|/z_max, of a row or of all rows; with pow2_scale rounded up to a power of two.
  *
- * The tensor's pair is searched over pieces of ROWS_AT_ONCE rows; their losses are added
- * in order, so that the sum does not depend on threads.
+ * Scale and zero of a tensor are searched over chunks of ROWS_AT_ONCE rows. The losses of
+ * chunks are added in order, so that the sum does not depend on threads.
  *
  * Source: DPQ eq. 6 and section 2.2.
  */
@@ -19,7 +19,7 @@
 
 enum { VECTORS = 32 };
 
-/* Of a row: the live columns' range, 0 in it, and NaN if a weight is not finite. */
+/* Range of the live columns of a row and 0. Returns 0, or NaN if a weight is not finite. */
 CLONES(static, float, row_range, (size_t n, size_t live, float *low, float *high, const float w[n],
 	const int32_t column[n]), (n, live, low, high, w, column))
 {
@@ -81,7 +81,7 @@ static float fp8_scale(const struct solver *s, float max)
 	return 1;
 }
 
-/* Of the whole tensor, in FP8 units. */
+/* Range of the whole tensor, in FP8 units. */
 static void tensor_range(const struct rows *l, double *low, double *high)
 {
 	const struct solver *s = l->job->s;
@@ -123,7 +123,7 @@ void scale_round_first(const struct solver *s, size_t n, float x[n])
 		format_round(&s->compute, n, x, x, 1, 0);
 }
 
-/* Losses of all factors over VECTORS · LANES weights are added to loss. */
+/* Adds the losses of all factors over VECTORS · LANES weights. */
 static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const float x[VECTORS][LANES],
 	double low, double high)
 {
@@ -146,7 +146,7 @@ static void add_losses(const struct format *f, double loss[SEARCH_STEPS], const 
 	}
 }
 
-/* Losses of all factors over rows i .. i + rows - 1. */
+/* Losses of all factors over rows [i, i + rows). */
 static void piece_losses(const struct rows *l, double loss[SEARCH_STEPS], size_t i, size_t rows,
 	const float *w, double low, double high)
 {
