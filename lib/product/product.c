@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* product.c -- the table of products, and what is added to them; see product.h */
+/* product.c -- the table of products; addition of split columns and branches; see product.h */
 #include "product/product.h"
 #include "base/size.h"
 #include "base/thread.h"
@@ -9,7 +9,7 @@
 #include "product/product_number_private.h"
 #include "product/product_packed_private.h"
 
-/* Rows that a thread takes at once, numbers below which one thread is quicker; alignment of workspaces. */
+/* Rows that a thread takes at once; numbers below which one thread is faster; alignment of workspaces. */
 enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16, ALIGN = 64 };
 
 const char *const compute_types[] = {
@@ -35,8 +35,8 @@ enum half_type compute_half(enum compute_type type)
 	.run = packed_run
 
 /*
- * Packed words: a table in memory is slower than arithmetic, one in a register quicker. A vector of n
- * lanes adds up in/n columns.
+ * Packed words: a table in memory is slower than arithmetic, and a table in a register is faster. Each lane
+ * of a vector of n lanes sums in/n columns.
  */
 const struct product_row product_rows[] = {
 	{ "packed-fixed", .cpu = CPU_AVX512, PACKED(PACKED_FIXED), .error = { 1. / 128, 16, 0x1p-31 } },
@@ -148,7 +148,7 @@ void product_make(struct product *p, size_t first, size_t n, void *w)
 
 static void release(const struct product *p)
 {
-	if (p->weight && p->weight != p->l->weight && p->row->weight_free)	/* not of product_view() */
+	if (p->weight && p->weight != p->l->weight && p->row->weight_free)	/* not after product_view() */
 		p->row->weight_free(p);
 }
 
@@ -184,7 +184,7 @@ bool product_joins(const struct product *a, const struct product *b)
 	return a->row->floats && !a->l->splits && product_input_same(a, b);
 }
 
-/* What is multiplied, where more than the main weight is. */
+/* Prepared inputs of a layer with split columns or a branch. */
 struct whole_input {
 	const void *main, *branch;	/* prepared x, and A x for B */
 	const float *split;		/* [m][splits] */
@@ -195,7 +195,7 @@ static bool is_more(const struct product *p)
 	return p->row_a || p->l->splits;
 }
 
-/* Of inputs as the row prepares them; behind them are rounded ones. */
+/* Bytes of the inputs that the row prepares. In the workspace, rounded inputs follow them. */
 static size_t input_size(const struct product *p, size_t m)
 {
 	return p->row->input_size ? aligned(p->row->input_size(p->l, m)) : 0;
@@ -229,7 +229,7 @@ static const void *main_input(const struct product *p, size_t m, void *workspace
 	return workspace;
 }
 
-/* Where what is added has its inputs, behind the main path's. */
+/* Offsets of the inputs of split columns and branch, after the inputs of the main path. */
 struct input_places { size_t split, ax, a, b, end; };
 
 static struct input_places places(const struct product *p, size_t m)

@@ -15,13 +15,13 @@
 enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MAX = 65793, BLOCK_M = 256, BLOCK_N = 512 };
 enum { FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
-/* How a layer is multiplied, if it is: its values and inputs are integers times these, or bf16. */
+/* Whether and how a layer is multiplied: its values and inputs are integers times these units, or bf16. */
 struct way { bool fits; enum tile_kind kind; float weight_unit, input_unit; };
 
 /*
- * Whether all values are bf16 numbers, multiples of 2⁻⁶⁰ up to 2⁴⁸: products and all their sums are multiples
- * of 2⁻¹²⁰, so that none is subnormal, and 10⁹ of them stay below 2¹²⁷. A code less a zero point of 8 bits
- * lies within ±255, which are such.
+ * Whether all values are bf16 numbers, multiples of 2⁻⁶⁰, and at most 2⁴⁸. Then products and all their sums
+ * are multiples of 2⁻¹²⁰, so that none is subnormal, and sums of 10⁹ products are below 2¹²⁷. The difference
+ * of a code and a zero point of 8 bits is within ±255, which is such a number.
  */
 static bool are_bf16(size_t n, const float v[n])
 {
@@ -34,7 +34,8 @@ static bool are_bf16(size_t n, const float v[n])
 	return true;
 }
 
-/* Those of the layer's codes, or what its arithmetic makes of them, and of its inputs. */
+/* Whether this holds for the inputs of the layer and for the values of its codes, in the compute format if
+ * it has one. */
 static bool is_bf16(const struct linear *l)
 {
 	const struct format *f = l->compute.kind ? &l->compute : &l->storage;
@@ -60,13 +61,13 @@ static struct way way_of(const struct linear *l)
 	return (struct way){ is_bf16(l), TILE_BF16, 1, 1 };
 }
 
-/* Bytes of a number. */
+/* Bytes per number. */
 static size_t size_of(const struct way *w)
 {
 	return w->kind == TILE_BF16 ? 2 : 1;
 }
 
-/* Without the two sides. */
+/* The product without its left and right side. */
 static struct tile_product shape_of(const struct linear *l, const struct way *w)
 {
 	const size_t group = l->compute.kind || l->group <= 0 ? l->in : (size_t)l->group;
@@ -82,7 +83,7 @@ bool exact_amx_fits(const struct product_row *row, const struct linear *l)
 	return cpu_amx && way_of(l).fits;
 }
 
-/* Pairs take bf16 of one group. */
+/* Pairs support bf16 values in one group. */
 bool exact_pairs_fits(const struct product_row *row, const struct linear *l)
 {
 	(void)row;
@@ -98,13 +99,14 @@ size_t exact_amx_weight_size(const struct linear *l, size_t n)
 	return tile_right_size(&shape, n);
 }
 
-/* Row o of the layer as row r of a panel. */
+/* Stores row o of the layer as row r of a panel. */
 static void make_row(const struct linear *l, const struct way *w, size_t o, size_t r, char *panel)
 {
 	const struct tile_product shape = shape_of(l, w);
 	struct tile_terms *terms = (struct tile_terms *)(void *)(panel + shape.columns * PANEL);
 	const size_t size = size_of(w), each = 4 / size;
-	/* Codes of all 256 values with a zero point fit no signed byte without it. */
+	/* Codes of 8 bits minus a zero point do not fit in a signed byte. So codes are stored, and the zero
+	 * point is applied to the sums. */
 	const bool codes = w->kind == TILE_UNSIGNED;
 
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
@@ -147,7 +149,8 @@ void exact_amx_weight(const struct product *p, size_t n, void *w)
 	}
 }
 
-/* Behind the left side of m rows: the scale of each, then its sums of bytes over the groups. */
+/* The left side of m rows is followed by the scale of each row, then by the sums of its bytes in each
+ * group. */
 static float *scales(const struct linear *l, const struct way *w, size_t m, const void *input)
 {
 	return (float *)(void *)((char *)(uintptr_t)input + tile_left_size(m, l->in * size_of(w)));
@@ -178,7 +181,7 @@ CLONES(static, void, add_up, (size_t n, const int8_t q[n], size_t first, size_t 
 	}
 }
 
-/* Row t of x. */
+/* Prepares row t of x. */
 static void place_row(const struct linear *l, const struct way *w, size_t t, void *y, const float x[l->in],
 	float *scale, int32_t *sum)
 {
@@ -273,7 +276,7 @@ void exact_pairs_weight(const struct product *p, size_t n, void *w)
 		}
 }
 
-/* Rows of bf16; behind them, the scale of each. */
+/* Prepared inputs are rows of bf16, followed by the scale of each row. */
 static float *pair_scales(const struct linear *l, size_t m, const void *input)
 {
 	return (float *)(void *)((char *)(uintptr_t)input + ceil_div(m * l->in, 2) * 2 * sizeof(uint16_t));

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_fixed_private.h -- rows of a product in fixed point, with AVX-512 of bytes (VNNI and VBMI)
- *
- * A part of product_packed.c.
+ * product_fixed_private.h -- products in fixed point with AVX-512 of bytes (VNNI and VBMI); part of
+ * product_packed.c
  */
 #define FIXED __attribute__((CPU_AVX512_AND(",avx512vbmi,avx512vnni")))
 #define FIXED_INLINE FIXED static inline __attribute__((always_inline))
 
-/* Nearest integers of x·FIXED_MAX/max, and the scale of their steps. */
+/* q = nearest integers to x·FIXED_MAX/max|x|. Returns the scale of their steps. */
 FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 {
 	const float max = bits_max(n, x);
@@ -21,7 +20,7 @@ FIXED_INLINE float fixed_integers(size_t n, int32_t q[n], const float x[n])
 	return max / (FIXED_MAX >> 8);
 }
 
-/* -offset·Σ of the columns of each word. */
+/* base = -offset·Σ q over the columns of each word. */
 FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[INPUT_CHUNK])
 {
 	for (size_t word = 0; word < 16; word++) {
@@ -33,7 +32,7 @@ FIXED_INLINE void fixed_base(int32_t base[16], int32_t offset, const int32_t q[I
 	}
 }
 
-/* from: the column that goes to each place. */
+/* Prepares a chunk of n columns of x. from[i]: the column that is stored at index i. */
 FIXED static void fixed_place(const struct packed *p, size_t n, struct fixed_input *y, const float *x,
 	const uint8_t from[INPUT_CHUNK])
 {
@@ -59,7 +58,8 @@ FIXED static void fixed_place(const struct packed *p, size_t n, struct fixed_inp
 	}
 }
 
-/* The chunk's weights as bytes: of the words' even nibbles, and of the odd; fifth bits go to bit 4. */
+/* Weights of a chunk as bytes: v[0] of even nibbles of the words, v[1] of odd ones. Fifth bits are moved to
+ * bit 4. */
 FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i table)
 {
 	const __m512i low = avx512_low(w, bits);
@@ -72,7 +72,7 @@ FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i tab
 		const __m512i odd = _mm512_sub_epi8(even, _mm512_set1_epi8(1)), fifth = _mm512_set1_epi8(16);
 		const __m512i max = _mm512_permutexvar_epi32(at, _mm512_loadu_si512(w + 4));
 
-		/* Of the first where the mask is 1. */
+		/* Bits of the first operand where the mask is 1. */
 		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, max), v[0], fifth, 0xe4);
 		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, max), v[1], fifth, 0xe4);
 	}
@@ -86,7 +86,7 @@ FIXED_INLINE __m512i dot(__m512i sum, const __m512i v[2], const int8_t x[INPUT_C
 	return _mm512_dpbusd_epi32(sum, v[1], _mm512_loadu_si512(x + INPUT_CHUNK / 2));
 }
 
-/* Σ v x of each lane, less what the weights' offset adds. */
+/* Σ v x of each lane, minus the part of the offset of the weights. */
 FIXED_INLINE __m512 chunk_sum(bool narrow, const __m512i v[2], const struct fixed_input *x)
 {
 	const __m512i zero = _mm512_setzero_si512();
@@ -102,7 +102,7 @@ FIXED_INLINE __m512 chunk_sum(bool narrow, const __m512i v[2], const struct fixe
 	return _mm512_fmadd_ps(_mm512_cvtepi32_ps(b), _mm512_set1_ps(0x1p-8f), _mm512_cvtepi32_ps(a));
 }
 
-/* Scales and zero points of a chunk's words, which may be of several groups. */
+/* Scales and zero points of the words of a chunk, which may be in several groups. */
 FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear *l, const float *scale,
 	const uint8_t *zero, size_t chunk, float s[16], int32_t z[16])
 {
@@ -114,7 +114,7 @@ FIXED __attribute__((noinline)) static void fixed_parameters(const struct linear
 	}
 }
 
-/* Rows 0, d, 2d and 3d: memory answers four requests in different places sooner than four in one. */
+/* Computes rows 0, d, 2d and 3d. Four reads at distant addresses are faster than four at adjacent ones. */
 FIXED_INLINE void fixed_streams(const struct packed *p, int bits, bool narrow, bool offset, size_t m,
 	size_t d, float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const struct fixed_input *x)
@@ -181,7 +181,7 @@ FIXED_INLINE void fixed_some(const struct packed *p, int bits, bool narrow, bool
 {
 	const size_t words = pack_words(bits, p->l->in), step = scales_of_row(p->l), d = n / STREAMS;
 
-	/* What is left over is done four times. */
+	/* Each of the remaining rows is computed four times. */
 	for (size_t o = 0; o < n; o += o + 1 == d ? (STREAMS - 1) * d + 1 : 1)
 		fixed_streams(p, bits, narrow, offset, m, o < d ? d : 0, (float (*)[ROW_PANEL])&y[0][o],
 			w + o * words, scale + o * step, offset ? zero + o * step : NULL, x);

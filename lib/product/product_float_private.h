@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_float_private.h -- rows of a product in float; product_packed.c includes it once for each vector
- * width
+ * product_float_private.h -- products of packed words in float, for one vector width
  *
- * One column is multiplied as its weights are made. For more, a chunk's weights of TILE rows are made
- * once, with their scales, into the first cache, and columns are taken in twos, with the tile's sums in
- * registers.
+ * product_packed.c includes it once for each vector width. With one row of x, weights are multiplied as soon
+ * as they are decoded. With more rows, the weights of a chunk of TILE rows of the layer are decoded once,
+ * with their scales, into the first cache. Then two rows of x at a time are multiplied with them, with the
+ * sums of the tile in registers.
  *
- * Expected, and no longer defined afterwards: LANES, TILE, TARGET, NAME(x), the intrinsic OP(x), vectors
- * FLOATS and INTS, and of them MERGE(mask, a, b) (a where the mask is 1, else b), SHIFT_BY (left by n in
- * 0 .. 31, right by -n), LEFT_EACH(v, a, b) and RIGHT_EACH (lanes by a and b in turns), HALVES(v, upper),
- * SHUFFLE (of bytes in 128 bits), REPEAT(128 bits in memory), LOAD_WORDS, AS_FLOATS, LOOKUP(table, v, bits),
- * TOTAL; functions NAME(blocks), NAME(low) and NAME(top) of words.
+ * The includer defines these names, and they are undefined at the end: LANES, TILE, TARGET, NAME(x), the
+ * intrinsic OP(x), vectors FLOATS and INTS, and on vectors MERGE(mask, a, b) (bits of a where the mask is 1,
+ * else of b), SHIFT_BY (left by n in 0 .. 31, right by -n), LEFT_EACH(v, a, b) and RIGHT_EACH (even lanes by
+ * a, odd lanes by b), HALVES(v, upper), SHUFFLE (of bytes in 128 bits), REPEAT(128 bits in memory),
+ * LOAD_WORDS, AS_FLOATS, LOOKUP(table, v, bits), TOTAL; functions NAME(blocks), NAME(low) and NAME(high) of
+ * words.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 
 /*
- * Words of 4 bits a code of those of 3, whose two low bits and whose third one are planes: of a block, two
- * words of even codes and of odd ones each, in turns.
+ * Converts words of 3-bit codes to words of 4 bits per code. The two low bits and the third bit are planes.
+ * A block has two words of even codes and two of odd codes, alternating.
  */
 INLINE INTS NAME(nibbles)(const uint32_t *w)
 {
@@ -32,7 +33,8 @@ INLINE INTS NAME(nibbles)(const uint32_t *w)
 	return (RIGHT_EACH(two, 0, 2) & WORD(0x33333333)) | third;
 }
 
-/* Values of a chunk of 3 or 4 bits, looked up as the two bytes of a bfloat16: place() says which is where. */
+/* Values of a chunk of 3 or 4 bits, looked up as the two bytes of a bfloat16, in the order of
+ * place_in_chunk(). */
 INLINE void NAME(bytes)(FLOATS v[8], INTS code, INTS low, INTS high)
 {
 	#pragma GCC unroll 2
@@ -48,7 +50,8 @@ INLINE void NAME(bytes)(FLOATS v[8], INTS code, INTS low, INTS high)
 	}
 }
 
-/* Step k's two vectors of values. low: low four bits of LANES words' codes; top: fifth bits, 2k's at 15-k. */
+/* The two vectors of values of step k. low: the low four bits of the codes of LANES words; high: their fifth
+ * bits, that of code 2k at bit 15-k. */
 INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
 	INTS high, FLOATS zero)
 {
@@ -73,7 +76,7 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 	}
 }
 
-/* Scales of the two vectors of a step, and zero points, of a chunk that may be of several groups. */
+/* Scales of the two vectors of a step, and zero points, of a chunk that may be in several groups. */
 TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packed *p, size_t chunk,
 	const float *scale, const uint8_t *zero, float s[2][LANES], float z[LANES])
 {
@@ -87,7 +90,7 @@ TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packe
 		}
 }
 
-/* The values of a chunk and their scales. whole: it is of group g and has all its words. */
+/* Values of a chunk and their scales. whole: the chunk is in group g and has all its words. */
 INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, bool whole, size_t chunk,
 	size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
@@ -127,7 +130,7 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 		NAME(step)(p, way, bits, k, v + 2 * k, low, high, z);
 }
 
-/* Where a product's chunks and groups lie. */
+/* Number of chunks, of whole chunks, and of chunks per group. */
 struct NAME(walk) { size_t chunks, whole, each; };
 
 static inline struct NAME(walk) NAME(walk)(const struct packed *p, int bits)
@@ -165,7 +168,7 @@ INLINE float NAME(vector)(const struct packed *p, enum packed_way way, int bits,
 	return TOTAL(sum);
 }
 
-/* The tile's sums of n columns over a chunk. */
+/* Adds the products of a chunk to the sums of a tile, for n rows of x. */
 INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][TILE][LANES],
 	const float x[n][INPUT_CHUNK])
 {
@@ -185,7 +188,7 @@ INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][
 			STORE(sum[t][r], a[t][r]);
 }
 
-/* Rows 0, d .. (n - 1)d. */
+/* Computes rows 0, d .. (n - 1)d for m rows of x. */
 INLINE void NAME(tile)(const struct packed *p, enum packed_way way, int bits, size_t m, size_t n, size_t d,
 	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const float x[][INPUT_CHUNK])

@@ -11,9 +11,10 @@
 #endif
 #include "num/clones.h"
 
-/* Rows of a tile, in as many streams of memory; columns that are widened at once, numbers of a lane's sum. */
+/* Rows of a tile, which are as many streams of memory; columns that are widened at once; lanes of a sum. */
 enum { TILE = 4, COLUMNS = LINEAR_COLUMNS, LANES = 8, VECTORS = COLUMNS / LANES };
-/* Halves asked for ahead; rows that a thread takes at once at most; numbers below which one is quicker. */
+/* Weights that are prefetched ahead; maximum rows that a thread takes at once; numbers below which one
+ * thread is faster. */
 enum { AHEAD = 1024, ROW_PANEL = 1024, FEW_NUMBERS = 1 << 16 };
 
 bool half_fits(const struct product_row *row, const struct linear *l)
@@ -32,10 +33,10 @@ void half_weight(const struct product *p, size_t n, void *w)
 	memcpy(w, (const uint16_t *)p->l->weight + p->first * p->l->in, half_bytes(p->l, n));
 }
 
-/* Tiles of a weight: k < tiles is rows k, k + far .. k + 3 far; far 0: one row, four times. */
+/* Tiles of a weight. Tile k is rows k, k + far .. k + 3 far; far 0: four times the same row. */
 struct slice { const uint16_t *w; size_t in, far, tiles; enum half_type type; };
 
-/* sum += Σ v x in lanes, of n numbers, whole lanes. */
+/* sum += Σ v x in lanes, over n numbers, a multiple of LANES. */
 CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TILE][LANES],
 	const float v[TILE][COLUMNS], const float x[m][in]), (m, n, in, sum, v, x))
 {
@@ -46,7 +47,7 @@ CLONES(static, void, plain_sums, (size_t m, size_t n, size_t in, float sum[m][TI
 					sum[t][r][j] += v[r][i + j] * x[t][i + j];
 }
 
-/* y = Σ w x of the first n columns, whole lanes. */
+/* y = Σ w x over the first n columns, a multiple of LANES. */
 static void plain_tile(const struct slice *a, size_t k, size_t n, size_t m, float y[m][ROW_PANEL],
 	const float x[m][a->in])
 {
@@ -88,7 +89,7 @@ INLINE void avx2_total(size_t far, float *y, const __m256 s[TILE])
 		y[r * far] = sum[r];
 }
 
-/* Some vectors of a tile, to two sums in turns. */
+/* Adds some vectors of a tile to two alternating sums. */
 INLINE void avx2_steps(enum half_type type, size_t vectors, __m256 s[2][TILE], const uint16_t *w,
 	size_t stride, const float *x)
 {
@@ -145,7 +146,7 @@ INLINE void avx2_sums(size_t m, size_t n, size_t in, __m256 sum[m][TILE], const 
 			sum[t][r] = s[t][r];
 }
 
-/* More: columns are widened once for all of them, which are taken in twos. */
+/* Several rows of x. Columns are widened once, then multiplied with two rows of x at a time. */
 INLINE void avx2_some(enum half_type type, const struct slice *a, size_t k, size_t n, size_t m,
 	float y[m][ROW_PANEL], const float x[m][a->in])
 {
@@ -205,7 +206,8 @@ static void tiles(const struct slice *a, size_t m, float y[m][ROW_PANEL], const 
 		plain_tile(a, k, whole, m, y, x);
 }
 
-/* At most ROW_PANEL rows and PRODUCT_FEW of x; what is over after whole lanes comes last. */
+/* At most ROW_PANEL rows, and PRODUCT_FEW rows of x. Columns after the last multiple of LANES are added
+ * last. */
 static void half_rows(const struct product *p, const uint16_t *w, size_t n, size_t m, size_t stride,
 	float y[m][stride], const float x[m][p->l->in], const float *bias, bool add)
 {

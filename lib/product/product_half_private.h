@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_half_private.h -- products of f16 and bf16 weights as they are stored, for few rows of x
+ * product_half_private.h -- products of stored f16 and bf16 weights, for few rows of x
  *
- * Half as much to read as floats. They are widened as they are multiplied: some columns of a tile of rows at
- * once, into the first cache, for all rows of x.
+ * Half as many bytes are read as for floats. Weights are widened during the product: some columns of a tile
+ * of rows at once, into the first cache, for all rows of x.
  */
 #ifndef PRODUCT_PRODUCT_HALF_PRIVATE_H
 #define PRODUCT_PRODUCT_HALF_PRIVATE_H

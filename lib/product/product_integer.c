@@ -10,15 +10,15 @@
 #endif
 #include "num/clones.h"
 
-/* Rows of a layer side by side, rows of x that are multiplied with them at once; columns of a step. */
+/* Rows of a panel; rows of x that are multiplied with them at once; columns of a step; tiles of threads. */
 enum { PANEL = PRODUCT_ROWS, ROWS = 8, STEP = 4, TILE_M = 256, TILE_N = 512 };
 enum { QUAD_ROWS = 4, QUAD_STEPS = 8 };
 enum { UNIT = 16, GROUP_MAX = 65793, FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
-/* What the codes of a format stand for: unit times integers, plus `offset` from 0 to 255. */
+/* Values of the codes of a format: unit · (value - offset), with `value` from 0 to 255. */
 struct integers { float unit; int offset; uint8_t value[256]; };
 
-/* False: the values are no such integers. */
+/* False if the values are not small integers times a power of two. */
 static bool integers_of(struct integers *y, const struct format *f)
 {
 	y->unit = format_unit(f, f->asymmetric ? 255 : 127);
@@ -28,7 +28,7 @@ static bool integers_of(struct integers *y, const struct format *f)
 	return y->unit > 0;
 }
 
-/* Columns of a group, as many as there are if it is all of them; groups of a row; columns with padding. */
+/* Columns of a group; groups of a row; columns with padding. */
 static size_t integer_group(const struct linear *l)
 {
 	return l->group > 0 ? (size_t)l->group : l->in;
@@ -65,7 +65,8 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 		(row->way != INTEGER_QUADS || fit_quads(&codes, &l->storage));
 }
 
-/* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes; behind each are the terms of its groups. */
+/* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes. Each panel is followed by the terms of its
+ * groups. */
 
 struct terms { float scale[PANEL]; int32_t zero[PANEL]; };
 
@@ -117,7 +118,7 @@ void integer_weight(const struct product *p, size_t n, void *w)
 	}
 }
 
-/* Inputs are rows of bytes; behind them are the scale of each, then its sums of q over the groups. */
+/* Inputs are rows of bytes, followed by the scale of each row, then by the sums of q in each group. */
 
 size_t integer_input_size(const struct linear *l, size_t m)
 {
@@ -193,9 +194,9 @@ bool integer_input_same(const struct product *a, const struct product *b)
 }
 
 /*
- * By pairs: codes less their zero points, and inputs, as 16-bit numbers. Weights are panels of PAIR_PANEL
- * rows, [padded / 2][PAIR_PANEL][2] numbers, then the scales [groups][PAIR_PANEL]; inputs are rows,
- * and behind them the scale of each.
+ * Pairs: codes minus their zero points, and inputs, are 16-bit numbers. Weights are panels of PAIR_PANEL
+ * rows, [padded / 2][PAIR_PANEL][2] numbers, followed by the scales [groups][PAIR_PANEL]. Inputs are rows,
+ * followed by the scale of each row.
  */
 enum { PAIR_PANEL = 16, PAIR_ROWS = 4, PAIR_TILE_M = 128 };
 
@@ -288,7 +289,7 @@ void integer_pairs_input(const struct product *p, size_t m, void *y, const float
 }
 
 #ifdef __x86_64__
-/* sum + Σ w x of each four bytes, w unsigned; gcc 12's intrinsic knows only half of the registers. */
+/* sum + Σ w x over each four bytes, w unsigned. The intrinsic of gcc 12 uses only half of the registers. */
 __attribute__((CPU_AVX512_AND(",avx512vnni"), always_inline))
 static inline __m512i dots(__m512i sum, __m512i w, __m512i x)
 {
@@ -339,7 +340,7 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 			const __m512i zero = _mm512_loadu_si512(terms[g].zero + 16 * h);
 			const __m512 s_og = _mm512_loadu_ps(terms[g].scale + 16 * h);
 
-			for (int i = 0; i < ROWS; i++) {	/* all: they stay in registers */
+			for (int i = 0; i < ROWS; i++) {	/* all, so that they stay in registers */
 				const __m512i v = _mm512_sub_epi32(dot[i][h],
 					_mm512_mullo_epi32(zero, _mm512_set1_epi32(sum[i][g])));
 
@@ -362,7 +363,7 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 		}
 }
 
-/* sum + w x of each two bytes, added up in 16 bits, w unsigned; as pairs() below. */
+/* sum + Σ w x over each two bytes, in 16 bits, w unsigned. Assembler for the reason given at pairs(). */
 __attribute__((target("avx2,fma"), always_inline))
 static inline __m256i quads(__m256i sum, __m256i w, __m256i x)
 {
@@ -372,7 +373,7 @@ static inline __m256i quads(__m256i sum, __m256i w, __m256i x)
 	return sum;
 }
 
-/* Steps [s, end) of four columns for so many rows of x: sums of 16 rows of the panel each. */
+/* Steps [s, end) of four columns, for `rows` rows of x and 16 rows of the panel. */
 __attribute__((target("avx2,fma"), always_inline))
 static inline void quad_dots(int rows, __m256i dot[QUAD_ROWS][2], const char *const x[QUAD_ROWS],
 	const char *panel, size_t s, size_t end)
@@ -407,7 +408,7 @@ static inline void quad_dots(int rows, __m256i dot[QUAD_ROWS][2], const char *co
 	}
 }
 
-/* As piece(), of m ≤ rows. */
+/* As piece(), for m ≤ rows. */
 __attribute__((target("avx2,fma"), always_inline))
 static inline void quad_rows(int rows, const struct linear *l, size_t all, size_t t, size_t m, size_t n,
 	size_t stride, float *y, const void *input, const char *panel, const float *bias, bool add)
@@ -463,7 +464,8 @@ static void quad_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 		quad_rows(QUAD_ROWS, l, all, t, m, n, stride, y, input, panel, bias, add);
 }
 
-/* sum + Σ w x of each two numbers; gcc 12 by itself does all products first, and runs out of registers. */
+/* sum + Σ w x over each two numbers. From intrinsics, gcc 12 computes all products first, and runs out of
+ * registers. */
 __attribute__((target("avx2,fma"), always_inline))
 static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
 {
@@ -473,7 +475,7 @@ static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
 	return sum;
 }
 
-/* Steps [s, end) of two columns for PAIR_ROWS rows of x: sums of 16 rows of the panel each. */
+/* Steps [s, end) of two columns, for PAIR_ROWS rows of x and 16 rows of the panel. */
 __attribute__((target("avx2,fma"), always_inline))
 static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[PAIR_ROWS],
 	const int16_t *panel, size_t s, size_t end)
@@ -532,12 +534,13 @@ static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 		}
 }
 #else
-#define piece NULL		/* no layer fits */
+#define piece NULL		/* not called: no layer fits */
 #define quad_piece NULL
 #define pair_piece NULL
 #endif
 
-/* Panels of rows of the layer, `size` bytes each; of x, tiles of tile_m rows, and `rows` in a piece. */
+/* Panels of `panel` rows of the layer, `size` bytes each; tiles of tile_m rows of x; `rows` rows of x per
+ * call of piece(). */
 struct panels {
 	size_t panel, size, tile_m, rows;
 	void (*piece)(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,

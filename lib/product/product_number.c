@@ -12,9 +12,9 @@
 #include "num/tile.h"
 #include "num/clones.h"
 
-/* Rows that a thread takes at once, numbers below which one thread is quicker. */
+/* Rows that a thread takes at once; numbers below which one thread is faster. */
 enum { ROWS = PRODUCT_ROWS, FEW_NUMBERS = 1 << 16 };
-enum { INT16_LIMIT = 127 * 256 + 127 };	/* of two signed bytes, as product_packed.c has them */
+enum { INT16_LIMIT = 127 * 256 + 127 };	/* maximum of two signed bytes, as in product_packed.c */
 
 size_t number_float_size(const struct linear *l, size_t n)
 {
@@ -93,7 +93,7 @@ size_t number_bf16_size(const struct linear *l, size_t n)
 	return bf16_packed(n, l->in) * sizeof(uint32_t);
 }
 
-/* At most ROWS rows of the layer, rounded unless they are bf16 in the file. */
+/* Packs at most ROWS rows of the layer, rounded unless they are stored as bf16. */
 static void bf16_panel(const struct linear *l, size_t first, size_t n, uint32_t *panel)
 {
 	if (l->weight && l->weight_type == HALF_BF16) {
@@ -146,7 +146,7 @@ void number_bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 	bf16_product(p->row->way == NUMBER_PAIRS, m, n, p->l->in, stride, y, input, w, bias, add);
 }
 
-/* x rounded to bf16 as a left side of num/tile.h, LINEAR_COLUMNS numbers at a time. */
+/* Prepared inputs are x rounded to bf16, as a left side of num/tile.h. */
 size_t number_amx_input_size(const struct linear *l, size_t m)
 {
 	return tile_left_size(m, l->in * sizeof(uint16_t));

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_number_private.h -- the products of weights that were prepared as numbers, for many rows of x
+ * product_number_private.h -- products of weights that are prepared as numbers, for many rows of x
  *
- *	float	rows of float, by num/linalg.h; int16: of inputs that were rounded to it
- *	bf16	panels of num/bf16.h: pairs of them at once where the processor multiplies such, or widened
+ *	float	rows of floats, by num/linalg.h; for int16, inputs are rounded to it
+ *	bf16	panels of num/bf16.h, by dot products of pairs, or widened
  *	amx	the same panels, by tiles (num/tile.h)
  */
 #ifndef PRODUCT_PRODUCT_NUMBER_PRIVATE_H
 #define PRODUCT_PRODUCT_NUMBER_PRIVATE_H
 #include "product/product.h"
 
-enum { NUMBER_WIDENED, NUMBER_PAIRS };	/* ways of bf16 */
+enum { NUMBER_WIDENED, NUMBER_PAIRS };	/* product_row.way of bf16 */
 
 size_t number_float_size(const struct linear *l, size_t n);
 void number_float_weight(const struct product *p, size_t n, void *w);
 void number_float_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
 	float y[m][stride], const void *input, const float *bias, bool add);
-/* Nearest integers of x / scale, and the scale, which is not finite if x is not; ties to even. */
+/* q = nearest integers to x / scale, ties to even. Returns the scale, which is not finite if x is not. */
 float number_int16_integers(size_t n, int32_t q[n], const float x[n]);
 void number_int16_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
 	const uint8_t *modality);

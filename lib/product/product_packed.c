@@ -16,26 +16,27 @@
 #endif
 #include "num/clones.h"	/* its pragma: the loops of fixed_integers() */
 
-/* Constants, not options. Bytes asked for ahead: the processor's own prefetching ends at each page. */
+/* Constants, not options. AHEAD and AHEAD_STREAM are bytes that are prefetched: the prefetching of the
+ * processor ends at each page. */
 enum {
 	INPUT_CHUNK = PRODUCT_COLUMNS, CODE_BLOCK = 32, AHEAD = 6144, STREAMS = 4, AHEAD_STREAM = 2048,
 	ROW_PANEL = 1024, FEW_PRODUCTS = 1 << 18, FEW_INPUTS = 1 << 14,
 	ALIGN = 64, FIXED_MAX = 127 << 24, FIXED_LARGEST = 31, ZERO_MAX = 255,
 };
 
-/* A prepared weight: what codes become. */
+/* A prepared weight: the values of its codes. */
 struct packed {
-	const struct linear *l;		/* set as it is multiplied */
+	const struct linear *l;		/* set when it is multiplied */
 	enum packed_way way;
-	int lanes;			/* words that are taken together */
-	bool int16;			/* inputs are rounded to it */
+	int lanes;			/* words that are decoded together */
+	bool int16;			/* inputs are rounded to int16 */
 	int shift;			/* half: 10 - y */
 	float table[32];		/* value of each code */
-	float unit;			/* fixed: what its integers count; half: values over its numbers */
-	int offset;			/* that makes them positive */
-	uint8_t integer[64];		/* value/unit + offset, twice */
-	int no_zero;			/* integer: what stands for a zero point where there is none */
-	uint8_t byte[2][ZERO_MAX + 17];	/* the low and the high byte of -ZERO_MAX .. 16 as bfloat16 */
+	float unit;			/* fixed: unit of the integers; half: values / half numbers */
+	int offset;			/* fixed: makes the integers nonnegative */
+	uint8_t integer[64];		/* fixed: value/unit + offset, twice */
+	int no_zero;			/* integer: used as the zero point if the format has none */
+	uint8_t byte[2][ZERO_MAX + 17];	/* integer: low and high byte of -ZERO_MAX .. 16 as bfloat16 */
 };
 
 static struct packed packed_of(const struct product *p)
@@ -48,33 +49,33 @@ static struct packed packed_of(const struct product *p)
 }
 
 /*
- * A chunk of columns in fixed point: x unit = scale·(d₀2¹⁶ + d₁2⁸ + d₂ + d₃2⁻⁸), or scale·(d₀2⁸ + d₁) of
- * 16 bits. Weights are multiplied as w/unit + offset ≥ 0; base holds -offset·Σ of each lane's columns.
+ * A chunk of columns in fixed point: x unit = scale·(d₀2¹⁶ + d₁2⁸ + d₂ + d₃2⁻⁸), or scale·(d₀2⁸ + d₁) for
+ * int16. Weights are multiplied as w/unit + offset ≥ 0; base is -offset·Σ over the columns of each lane.
  */
 struct fixed_input { int8_t digit[4][INPUT_CHUNK]; int32_t base[2][16]; float scale, unused[15]; };
 
-/* Chunks of so many columns of one group, where groups are whole chunks; or more than there are. */
+/* Number of chunks of `chunk` columns in a group, if a group is whole chunks; else more than a row has. */
 static size_t chunks_of_group(const struct linear *l, size_t chunk)
 {
 	return l->group > 0 && (size_t)l->group % chunk == 0 ? (size_t)l->group / chunk : l->in;
 }
 
-/* From one row to the next. */
+/* Number of scales from one row to the next. */
 static size_t scales_of_row(const struct linear *l)
 {
 	return l->group == -1 ? 0 : l->groups;
 }
 
-/* Of a word of 8 codes; padding, whose inputs are 0, is in the last one. */
+/* The group of a word of 8 codes. Padding, whose inputs are 0, is in the last group. */
 static size_t group_of_word(const struct linear *l, size_t word)
 {
 	return linear_group(l, 8 * word < l->in ? 8 * word : l->in - 1);
 }
 
 /*
- * Where column i of a chunk goes: floats by steps of two vectors, in which code i of its word is in half h of
- * step k, or by bytes, whose halves make vectors of even and odd ones; bytes by nibbles. Words of three bits
- * are those of product_float_private.h.
+ * Index of column i of a chunk in the prepared inputs. Floats are in steps of two vectors, in which code i
+ * of its word is in half h of step k. Looked-up bytes are in vectors of even and of odd bytes. Bytes of
+ * fixed point are in the order of nibbles. Words of three bits are as in product_float_private.h.
  */
 static size_t place_in_chunk(const struct packed *p, size_t i)
 {
@@ -98,14 +99,14 @@ static size_t place_in_chunk(const struct packed *p, size_t i)
 	return chunk + 2 * k * lanes + h * lanes + word % lanes;
 }
 
-/* The last words of a row, filled up to a whole chunk's. */
+/* The last words of a row, padded with zeros to a whole chunk. */
 static inline void tail_of(uint32_t tail[20], const uint32_t *w, size_t n)
 {
 	memset(tail, 0, 20 * sizeof *tail);
 	memcpy(tail, w, n * sizeof *w);
 }
 
-/* y[m] of one row of words. */
+/* y[m] for one row of words. */
 static void row_plain(const struct packed *p, size_t m, float *y, const uint32_t *w, const float *scale,
 	const uint8_t *zero, const float *input)
 {
@@ -178,7 +179,7 @@ static void rows_plain(const struct packed *p, size_t m, size_t n, float y[m][RO
 #define LOAD_WORDS _mm256_loadu_si256
 #define AS_FLOATS _mm256_castsi256_ps
 
-/* The words of each block of three bits in 128 bits. */
+/* The words of each block of 3-bit codes in 128 bits. */
 TARGET static inline INTS avx2_blocks(const uint32_t *w)
 {
 	const __m128i second = _mm_srli_si128(_mm_loadu_si128((const void *)(w + 2)), 4);
@@ -275,13 +276,13 @@ TARGET static inline FLOATS avx512_lookup(const float table[32], INTS code, int 
 #include "product/product_fixed_private.h"
 #endif
 
-/* Of so many rows of x, at most PRODUCT_FEW, those that are multiplied together first. */
+/* Number of rows of x in the next part, at most PRODUCT_FEW, if m rows remain. */
 static size_t rows_together(size_t m)
 {
 	return ceil_div(m, ceil_div(m, PRODUCT_FEW));
 }
 
-/* Inputs are [part of the rows][chunk][row] of either 128 floats or a struct fixed_input. */
+/* Prepared inputs are [part of the rows][chunk][row], each of 128 floats or a struct fixed_input. */
 size_t packed_input_size(const struct linear *l, size_t m)
 {
 	return m * ceil_div(l->in, INPUT_CHUNK) * sizeof(struct fixed_input);
@@ -347,7 +348,8 @@ static void rows_of_words(const struct packed *p, size_t m, size_t n, float y[m]
 		rows_plain(p, m, n, y, w, scale, zero, input);
 }
 
-/* Rows that a thread takes at once: many, as streams start anew each time, as many for each; whole tiles. */
+/* Rows that a thread takes at once: many, as the streams restart each time; equally many for each thread;
+ * whole tiles. */
 static size_t rows_at_once(size_t out)
 {
 	const size_t all = omp_in_parallel() ? 1 : (size_t)threads;
@@ -390,7 +392,7 @@ void packed_run(const struct product *p, size_t first, size_t n, size_t m, size_
 	}
 }
 
-/* Codes whose bits, shifted, are a half-precision number 2⁻¹⁵ (FP4: 2⁻¹⁴) times the value. */
+/* Whether the shifted bits of each code are a half-precision number 2⁻¹⁵ (FP4: 2⁻¹⁴) times the value. */
 static bool is_half(struct packed *w, const struct format *f)
 {
 	const int magnitude = 1 << (f->bits - 1);
@@ -408,7 +410,7 @@ static bool is_half(struct packed *w, const struct format *f)
 	return true;
 }
 
-/* Codes that count from the value of code 0; the integers up to 256 are numbers of bfloat16. */
+/* Whether codes are consecutive integers from the value of code 0. bfloat16 represents integers up to 256. */
 static bool is_integer(struct packed *w, const struct format *f)
 {
 	const int codes = f->asymmetric ? (int)f->max + 1 : 2 * (int)f->max + 1;
@@ -425,7 +427,7 @@ static bool is_integer(struct packed *w, const struct format *f)
 	return codes <= 1 << f->bits;
 }
 
-/* Values that are small integers times a power of two; offset makes them, less any zero point, positive. */
+/* Whether values are small integers times a power of two. */
 static bool is_fixed(struct packed *w, const struct format *f)
 {
 	w->unit = format_unit(f, FIXED_LARGEST);
@@ -435,7 +437,7 @@ static bool is_fixed(struct packed *w, const struct format *f)
 	return w->unit > 0;
 }
 
-/* False: the format has no such values. */
+/* False if the way of the row does not support the values of the format. */
 static bool prepare_table(struct packed *w, const struct product_row *row, const struct format *f)
 {
 	*w = (struct packed){ .way = (enum packed_way)row->way, .lanes = row->cpu == CPU_AVX512 ? 16 : 8 };
