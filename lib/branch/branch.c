@@ -2,8 +2,8 @@
 /*
  * branch.c -- see branch.h
  *
- * A method is a plan: what is updated first, in which norm the branch is fitted, which iterate is kept.
- * FBQuant alone has an optimizer of its own. The updates are in branch_state.c.
+ * A method is a plan: which update is first, the norm in which the branch is fitted, which iterate is kept.
+ * Only FBQuant has a separate optimizer (feedback.c). The updates are in branch_state.c.
  */
 #include "branch/branch.h"
 #include <math.h>
@@ -18,15 +18,15 @@
 enum { ALIGN = 64, ROUNDS = 5 };
 
 struct branch_plan {
-	bool feedback;			/* FBQuant; nothing below counts then */
-	bool branch_first;
+	bool feedback;			/* FBQuant; the other members are unused */
+	bool branch_first;		/* the branch is updated before the main path */
 	bool weighted;			/* SVD_r in the norm of H */
-	double ridge;			/* on H, of the mean of its diagonal; without `weighted` nothing */
-	bool min;			/* the iterate of the least loss is kept, not the last */
-	bool both;			/* losses after each of both updates, not after the second */
+	double ridge;			/* on H, relative to its mean diagonal; only with `weighted` */
+	bool min;			/* the iterate of the smallest loss is kept, not the last one */
+	bool both;			/* losses are computed after each update, not only the second */
 	bool early;			/* stop when the loss rises */
-	bool damped;			/* losses and Q have the ridge; formats of the branch are fitted to */
-	bool exact;			/* at the end codes are of W - B A in double, if Q is plain RTN */
+	bool damped;			/* losses and Q include the ridge; branch_rounds() for a format */
+	bool exact;			/* final codes are of W - B A in double, if Q is plain RTN */
 };
 
 static const struct branch_plan
@@ -35,10 +35,10 @@ static const struct branch_plan
 	absorbing = { .branch_first = true, .min = true, .early = true, .exact = true },
 	weighted = { .branch_first = true, .weighted = true, .ridge = 0.01, .min = true, .both = true,
 		.damped = true },
-	/* EoRA's H has negative eigenvalues by rounding alone; that much of a ridge covers it. */
+	/* For EoRA, H has negative eigenvalues only by rounding. A ridge of that size makes H positive. */
 	projected = { .weighted = true, .ridge = 0x1p-24 };
 
-/* ROW(which, its name, its other members) */
+/* ROW(suffix of its constant, name, other members) */
 #define METHODS(ROW) \
 	ROW(FBQUANT, "fbquant", .descends = true, .compensate = COMPENSATE_NONE, .steps = 400, \
 		.plan = &feedback) \
@@ -94,7 +94,7 @@ static struct feedback feedback_of(const struct state *s)
 		.patience = set->patience, .seed = set->seed, .on_loss = set->on_loss, .arg = set->arg };
 }
 
-/* What calls below need, at different times. */
+/* Bytes of the workspace of functions that run at different times. */
 static size_t scratch_bytes(const struct state *s, const struct branch_plan *plan)
 {
 	const struct linear a = { .out = s->r, .in = s->n }, b = { .out = s->m, .in = s->r };
@@ -114,7 +114,7 @@ static size_t scratch_bytes(const struct state *s, const struct branch_plan *pla
 	return max(bytes, CHUNK * s->n * (sizeof(double) + sizeof(float)));
 }
 
-/* Fills *s and cuts the workspace; returns its size. base NULL: only that. */
+/* Fills *s and divides the workspace at `base`; returns its size. base NULL: for the size only. */
 static size_t lay_out(struct state *s, const struct branch_method *method, const struct branch_layer *layer,
 	char *base)
 {
@@ -153,7 +153,7 @@ size_t branch_workspace(const struct branch_method *method, const struct branch_
 	return lay_out(&s, method, layer, NULL);
 }
 
-/* W, H and the main path that is given are finite. */
+/* Checks that W, H and a given main path are finite. */
 static enum status check_matrices(const struct state *s, size_t *index)
 {
 	const float *h = s->l->h;
@@ -176,7 +176,7 @@ static enum status check_matrices(const struct state *s, size_t *index)
 	return STATUS_DONE;
 }
 
-/* The plan's ridge on H, and the damping with which the solver adds the same to columns that fire. */
+/* Sets the ridge of the plan, and the damping with which the solver adds the same number to live columns. */
 static void damp(struct state *s, const struct branch_plan *plan)
 {
 	double sum = 0;
@@ -193,7 +193,7 @@ static void damp(struct state *s, const struct branch_plan *plan)
 		s->main.damp = plan->ridge * (double)live / (double)s->n;
 }
 
-/* Codes of P = W - B A in double, as they are kept; returns the largest part of the bound. */
+/* Computes the kept codes again, from P = W - B A in double. Returns the result of feedback_codes(). */
 static double exact_codes(struct state *s)
 {
 	const struct branch_layer *l = s->l;
@@ -225,7 +225,7 @@ static bool run_feedback(struct state *s, struct branch_report *y)
 	branch_residue(s, NULL, 0);
 	for (size_t i = 0; i < s->m * s->n; i++)
 		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
-	format_tensor(&f.storage, low, high);	/* of W: that of W - B A hardly differs */
+	format_tensor(&f.storage, low, high);	/* from W: the range of W - B A hardly differs */
 	feedback_run(&fed, s->scratch);
 	y->start = fed.report.start, y->best = fed.report.best, y->steps = fed.report.steps;
 	y->halved = fed.report.halved;

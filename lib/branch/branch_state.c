@@ -13,10 +13,11 @@
 
 enum { BLOCK = 256 };			/* columns of a product with H */
 
-/* Added to the diagonal of a Gram matrix, of its mean: a factor in a format may have rows of zeros. */
+/* Part of the mean diagonal that is added to the diagonal of a Gram matrix: a factor in a format may have
+ * rows of zeros. */
 static const double singular = 1e-10;
 
-/* A view of codes. */
+/* A layer with views of codes. */
 static struct linear stored(const struct codes *c)
 {
 	struct linear l = { .out = c->out, .in = c->in };
@@ -30,7 +31,7 @@ static struct linear main_of(const struct state *s, const struct factors *f)
 	return s->l->main ? *s->l->main : stored(&f->main);
 }
 
-/* Rows of W less parts of f; y and other: [rows][n], rows ≤ CHUNK. */
+/* y = rows of W - the parts of f; y and other: [rows][n], rows ≤ CHUNK. */
 static void rows_less(const struct state *s, const struct factors *f, int parts, size_t first, size_t rows,
 	float *y, float *other)
 {
@@ -89,7 +90,7 @@ static enum status quantize(struct state *s, const struct solver *how, const flo
 
 	solver_run(1, &l, s->scratch);
 	*s->index = l.report.index;
-	/* what is rounded is W, which is finite, less a branch, or the branch */
+	/* W is finite, so that W - B A or a factor can only be infinite by overflow */
 	return l.report.status == STATUS_BAD_WEIGHT ? STATUS_OVERFLOW : l.report.status;
 }
 
@@ -101,7 +102,7 @@ enum status branch_main(struct state *s, bool first)
 	return quantize(s, &s->main, s->residue, &s->now.main);
 }
 
-/* Numbers become those of the type. */
+/* Rounds numbers to the type. False if one is not finite. */
 static bool round_type(enum half_type type, size_t n, float x[n])
 {
 	uint16_t half[BLOCK];
@@ -113,7 +114,7 @@ static bool round_type(enum half_type type, size_t n, float x[n])
 	return half_finite(n, x, HALF_NONE);
 }
 
-/* One of A and B, of n numbers. */
+/* Rounds the n values of A or of B to their stored values. */
 static enum status store(struct state *s, size_t n, float *values, struct codes *codes)
 {
 	enum status status;
@@ -148,7 +149,7 @@ enum status branch_store(struct state *s)
 	return status ? status : store_a(s);
 }
 
-/* X of (G + ε I) X = R, of [r][wide], into R. */
+/* Solves (G + ε I) X = R, where G is s->gram. R and X [r][wide] are s->right. */
 static bool solve(const struct state *s, size_t wide)
 {
 	const int r = (int)s->r, columns = (int)wide;
@@ -168,7 +169,7 @@ static bool solve(const struct state *s, size_t wide)
 	return true;
 }
 
-/* B = P H Aᵀ (A H Aᵀ)⁻¹, H with its ridge. */
+/* B = P H Aᵀ (A H Aᵀ)⁻¹, where H includes the ridge and P is the residue. */
 static bool fit_b(struct state *s)
 {
 	const size_t m = s->m, n = s->n, r = s->r;
@@ -189,7 +190,7 @@ static bool fit_b(struct state *s)
 	return true;
 }
 
-/* A = (Bᵀ B)⁻¹ Bᵀ P, the best one under any H. */
+/* A = (Bᵀ B)⁻¹ Bᵀ P, which is the best A for any H. */
 static bool fit_a(struct state *s)
 {
 	const size_t m = s->m, n = s->n, r = s->r;

@@ -12,24 +12,23 @@
 #include "num/quadratic.h"
 #include "quant/round.h"
 
-/* Rows that a product takes at once; parts of the rows whose sums are made one by one: results depend on
- * both. */
+/* Rows of a product; number of parts of the rows with separate sums. Results depend on both. */
 enum { ROWS = 64, PARTS = 16, ALIGN = 64, FEW = 1 << 16, HALVINGS = 20 };
 
 /* The last place of scales that are subnormal. */
 static const double tiniest = 0x1p-149;
 static const double first_decay = 0.9, second_decay = 0.999, tiny = 1e-8;
 
-/* What a run needs beside the layer; sizes as in feedback.h. */
+/* State of a run; sizes as in feedback.h. */
 struct feedback_state {
 	const struct feedback_layer *layer;
 	size_t m, n, r, parts;
-	double per;			/* 1 / the mean of H's diagonal */
+	double per;			/* 1 / mean(diag H) */
 	float *a, *b;			/* the iterate */
 	float *ah;			/* [r][n] A H · per */
-	float *c, *part;		/* [r][n] Bᵀ Δ, [parts][r][n] of rows */
+	float *c, *part;		/* [r][n] Bᵀ Δ; [parts][r][n] the sums of the parts */
 	float *ga, *gb;			/* gradients */
-	float *first_a, *second_a, *first_b, *second_b;	/* Adam's moments */
+	float *first_a, *second_a, *first_b, *second_b;	/* moments of Adam */
 	float *delta, *product;		/* [threads][ROWS][n] */
 };
 
@@ -38,7 +37,7 @@ static size_t rows_of_part(size_t m)
 	return ceil_div(ceil_div(m, ROWS), PARTS) * ROWS;
 }
 
-/* Cuts the workspace; returns its size. base NULL: only that. */
+/* Divides the workspace at `base`; returns its size. base NULL: for the size only. */
 static size_t lay_out(struct feedback_state *s, const struct feedback_layer *layer, char *base)
 {
 	const size_t m = layer->weight->out, n = layer->weight->in, r = layer->settings->rank;
@@ -74,7 +73,7 @@ static size_t feedback_group(const struct feedback *f, size_t n)
 	return f->group > 0 ? min((size_t)f->group, n) : n;
 }
 
-/* Δ of at most ROWS rows. */
+/* Computes Δ of at most ROWS rows. */
 static void error_of(const struct feedback_layer *l, const float *a, const float *b, size_t first,
 	size_t rows,
 	float *delta)
@@ -97,7 +96,7 @@ static double quadratic(const struct feedback_state *s, size_t rows, const float
 	return quadratic_trace(&q, rows, x, product);
 }
 
-/* Part k of the rows: its gradient of B, its part of Bᵀ Δ, and, if it is wanted, of the loss. */
+/* For part k of the rows: the gradient of B and the sum for Bᵀ Δ. Returns its part of the loss, if `loss`. */
 static double part_of(const struct feedback_state *s, size_t k, bool loss, float *delta, float *product)
 {
 	const size_t each = rows_of_part(s->m), end = min((k + 1) * each, s->m);
@@ -138,7 +137,7 @@ static void times(size_t n, float x[n], double by)
 		x[i] = (float)((double)x[i] * by);
 }
 
-/* y = x H · by, of [r][n]. */
+/* y = x H · by; x and y are [r][n]. */
 static void through(const struct feedback_state *s, float *y, const float *x, double by)
 {
 	const size_t n = s->n;
@@ -148,7 +147,7 @@ static void through(const struct feedback_state *s, float *y, const float *x, do
 	times(s->r * n, y, by);
 }
 
-/* Gradients at the iterate, and the loss there, tr(Δ H Δᵀ), if it is wanted. */
+/* Computes the gradients at the iterate. Returns the loss tr(Δ H Δᵀ) there, if `loss`. */
 static double gradients(struct feedback_state *s, bool loss)
 {
 	double part[PARTS], sum = 0;
@@ -156,7 +155,7 @@ static double gradients(struct feedback_state *s, bool loss)
 	through(s, s->ah, s->a, s->per);
 	#pragma omp parallel num_threads(threads_for(s->parts))
 	{
-		/* by the clause above no thread has a number beyond those that there is memory for */
+		/* the clause above limits thread numbers to those that have memory */
 		const size_t own = (size_t)omp_get_thread_num() * ROWS * s->n;
 
 		#pragma omp for schedule(dynamic)
@@ -170,7 +169,7 @@ static double gradients(struct feedback_state *s, bool loss)
 	return sum;
 }
 
-/* A step of Adam, the t-th, counted from 1. */
+/* Step t of Adam, counted from 1. */
 static void descend(size_t n, float x[n], float first[n], float second[n], const float g[n], double rate,
 	size_t t)
 {
@@ -187,7 +186,7 @@ static void descend(size_t n, float x[n], float first[n], float second[n], const
 	}
 }
 
-/* A ~ N(0, σ²), but 0 of channels that never fire, which have no gradient; B = 0. */
+/* A ~ N(0, σ²), but 0 for dead channels, which have no gradient; B = 0. */
 static void begin_factors(const struct feedback_state *s)
 {
 	const struct feedback *f = s->layer->settings;
@@ -242,7 +241,7 @@ static double whole(const struct feedback_state *s)
 	return sum;
 }
 
-/* Cuts the workspace and takes the mean of H's diagonal. */
+/* Divides the workspace, and computes the mean of the diagonal of H. */
 static struct feedback_state start(const struct feedback_layer *layer, void *workspace)
 {
 	struct feedback_state s = { 0 };
@@ -308,7 +307,7 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 	y->loss = min_loss / all;
 }
 
-/* The widest cell of the format's values. */
+/* The largest difference of neighbouring values of the format. */
 static double widest(const struct format *f)
 {
 	double y = 0;
@@ -325,7 +324,7 @@ static double widest(const struct format *f)
 	return y;
 }
 
-/* Scale, zero, codes and values of n numbers under one range; returns the scale. */
+/* Scale, zero, codes and values of n numbers in one group. Returns the scale. */
 static double fit(const struct format *f, size_t n, const double p[n], uint8_t *code, float *y, float *scale,
 	uint8_t *zero)
 {
