@@ -18,7 +18,7 @@
 #include "base/replace.h"
 
 struct answer { const char *name; double value; int digits; };	/* digits: in lines; 0: an integer */
-/* Not finite: null in JSON; NaN in lines: "-". */
+/* Prints n metrics. In lines NaN is "-"; in JSON numbers that are not finite are null. */
 void report_answer(size_t n, const struct answer a[n], bool json);
 
 /*

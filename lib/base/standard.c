@@ -12,7 +12,7 @@ static void fill(void)
 	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0) {
 			closed[fd] = true;
-			if (open("/", O_RDONLY | O_DIRECTORY) != fd) {	/* open() returns the lowest free */
+			if (open("/", O_RDONLY | O_DIRECTORY) != fd) {	/* must be fd, the lowest free one */
 				static const char line[] = "a closed standard descriptor cannot be opened\n";
 
 				if (write(2, line, sizeof line - 1) >= 0)

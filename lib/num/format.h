@@ -28,7 +28,7 @@ struct format {
 	char name[12];			/* canonical, lower case */
 	int bits;
 	bool asymmetric;		/* codes count from a zero point */
-	bool integers;			/* int<N> and uint<N>: values are whole numbers, one a code */
+	bool integers;			/* int<N> and uint<N>: values are integers, one per code */
 	float max;			/* largest value; asymmetric: the largest code */
 	float unit;			/* largest power of two that divides all values; 0: none */
 	float grid[256];		/* value of a code; 0 for codes without a value */

@@ -26,7 +26,8 @@
  * products read packed words (quant/pack.h) and 16-bit weights as they are stored. Other weights are
  * prepared once for many products.
  *
- * Split columns and a branch are added, with inputs that are not rounded: y += W_split x_split + B (A x).
+ * Split columns and a branch are added, with inputs that are not rounded (unless A specifies it):
+ * y += W_split x_split + B (A x).
  * Products with A and B also use rows of the table. A x is computed once, by product_input(). For few rows
  * of x, the rest is one pass over the output: a thread computes all terms of some output rows (the fused
  * product of FBQuant section 4.3, for any main path and any branch).

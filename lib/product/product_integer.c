@@ -80,7 +80,7 @@ size_t integer_size(const struct linear *l, size_t n)
 	return ceil_div(n, PANEL) * panel_size(l);
 }
 
-/* Row r of a panel, which is row o of the layer. */
+/* Stores row o of the layer as row r of a panel. */
 static void make_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
 	uint8_t codes[][PANEL][STEP], struct terms terms[])
 {
@@ -210,7 +210,7 @@ size_t integer_pairs_size(const struct linear *l, size_t n)
 	return ceil_div(n, PAIR_PANEL) * pair_panel_size(l);
 }
 
-/* Row r of a panel, which is row o of the layer. */
+/* Stores row o of the layer as row r of a panel. */
 static void make_pair_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
 	int16_t pairs[][PAIR_PANEL][2], float scale[][PAIR_PANEL])
 {
@@ -301,7 +301,7 @@ static inline __m512i dots(__m512i sum, __m512i w, __m512i x)
 #endif
 }
 
-/* Rows t .. t + m - 1 of x with a panel, of which n rows are there. */
+/* Multiplies rows [t, t + m) of x with a panel of n rows. */
 __attribute__((CPU_AVX512_AND(",avx512vnni")))
 static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride, float *y,
 	const void *input, const char *panel, const float *bias, bool add)
@@ -498,7 +498,7 @@ static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[P
 	}
 }
 
-/* Rows t .. t + m - 1 of x with a panel, of which n rows are there. */
+/* Multiplies rows [t, t + m) of x with a panel of n rows. */
 __attribute__((target("avx2,fma")))
 static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
 	float *y, const void *input, const char *panel, const float *bias, bool add)

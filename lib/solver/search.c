@@ -131,7 +131,7 @@ static double exact_loss(const struct format *f, size_t n, size_t lane, const fl
 	return loss;
 }
 
-/* Scales of the ranges times the i-th factor. */
+/* Scales of all lanes for their ranges times the i-th factor. */
 static void shrink(const struct format *f, size_t i, float scale[LANES], const double low[LANES],
 	const double high[LANES])
 {
