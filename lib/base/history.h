@@ -2,8 +2,8 @@
 /*
  * history.h -- the line of the history: the command that made a result
  *
- * option_parse() calls history_begin(). A tool may then call history_note(). history_line() is called when
- * the result is written; later notes and options do not change the line.
+ * option_parse() calls history_begin(). A tool may then call history_note(). The first call of history_line()
+ * makes the line; later notes and options do not change it.
  */
 #ifndef BASE_HISTORY_H
 #define BASE_HISTORY_H

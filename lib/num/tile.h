@@ -15,8 +15,8 @@
  * Both sides have a layout for tiles. "Columns" are along k and count in bytes. Rows are padded with zeros to
  * multiples of TILE_PANEL, columns to multiples of TILE_BYTES.
  *
- * Calling sequence: tile_place() for the rows of the left side, tile_product(). The processor must have tiles
- * (cpu_amx in base/cpu.h).
+ * Calling sequence: tile_place() for the rows of the left side; the caller lays out the right side; then
+ * tile_product(). The processor must have tiles (cpu_amx in base/cpu.h).
  */
 #ifndef NUM_TILE_H
 #define NUM_TILE_H
