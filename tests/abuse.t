@@ -65,8 +65,8 @@ hostile() { no "HDF5: $1" 1 "$1.h5: ${3:-.*}$2" tool "${4:-dpq-run}" "$1.h5"; }
 hostile huge 'more data than its file can hold|impossible dimensions|cannot be read'
 hostile rank 'has 32 dimensions|has shape'
 hostile null 'is an empty dataset'
-hostile compound 'has a type that is not read'
-hostile text 'has a type that is not read|type'
+hostile compound 'has an unsupported type'
+hostile text 'has an unsupported type|type'
 hostile texts '/config: is not a string'
 hostile integer '/config: is not a string'
 hostile group '/config: is not a dataset'
@@ -107,8 +107,8 @@ ok 'every byte of it is a token' py every_byte
 model-import -q "$top/tests/tiny" | cat >stream
 py streams
 through() { dpq-run -q --compensate none -o out/r; }
-for s in missing:part twice:part swapped:part first:part last:'stream ends after' more:'goes on after' \
-	again:'goes on after' \
+for s in missing:part twice:part swapped:part first:part last:'stream ends after' more:'has data after' \
+	again:'has data after' \
 	one:'stream ends after' cut:'cut short' junk:'not an HDF5|cut short|goes on' head:'cut short' \
 	inside:'not an HDF5'; do
 	name=${s%%:*} pattern=${s#*:}

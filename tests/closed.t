@@ -180,7 +180,7 @@ for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' \
 	'exmy-sweep --tsv --formats int4' \
 	'tensor-diff --reference in/model.h5 in/codes.h5'; do
 	for name in - /dev/stdout /dev/fd/1; do
-		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the answer' \
+		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the text' \
 			sh -c "$c -o $name >out/x"
 	done
 done

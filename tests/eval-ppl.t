@@ -72,7 +72,7 @@ py streams
 mkdir refused
 echo once >text
 against() { run --tokens t.h5 "$model" --reference "$1" -o refused/r; }
-for file in clipped:'is cut short' early:'the stream ends after' twice:'goes on after' \
+for file in clipped:'is cut short' early:'the stream ends after' twice:'has data after' \
 	nothing:'cannot open: No such file' text:'not an HDF5' \
 	no-head.h5:'/lm_head: is missing' deep.h5:'holds 2 blocks, the config says 3' no-q.h5:'q_proj' \
 	nan.h5:'holds infinite'; do

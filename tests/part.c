@@ -168,8 +168,8 @@ static void bad_input(void **state)
 	fails(1, "ends after 1 of 15 parts", "$P one");
 	fails(1, "ends after 1 of 15 parts", "cat one | $P");
 	fails(1, "has part 1 of 15, expected part 0 of 15", "$P tail");
-	fails(1, "goes on after", "$P twice");
-	fails(1, "goes on after", "cat double | $P");
+	fails(1, "has data after", "$P twice");
+	fails(1, "has data after", "cat double | $P");
 	fails(1, "not an HDF5", "$P junk");
 	fails(1, "is empty", "$P empty");
 	fails(1, "is empty", "$P < /dev/null");

@@ -33,7 +33,7 @@ end=${10} last=$9 fifth=$6
 again() {	# again NAME PARTS: a run with FILE.part as it is; how many parts it takes
 	run -o r.h5 2>said
 	is "$1: the same bytes" "$(cmp r.h5 whole.h5 2>&1)" ''
-	is "$1: parts that are taken" "$(sed -n 's/.*part: \([0-9]*\) of 9 parts are there/\1/p' said)" "$2"
+	is "$1: parts that are taken" "$(sed -n 's/.*part: \([0-9]*\) of 9 parts are finished/\1/p' said)" "$2"
 	is "$1: FILE.part is gone" "$(left)" ''
 	rm -f r.h5
 }
@@ -91,9 +91,9 @@ going_on() {
 	wrong=''
 	for taken in $counts; do
 		py foreign "$taken"
-		"$@" --resume -o v.h5 2>said && cmp -s v.h5 u.h5 && grep -q "v.h5.part: .* parts are there" said ||
+		"$@" --resume -o v.h5 2>said && cmp -s v.h5 u.h5 && grep -q "v.h5.part: .* parts are finished" said ||
 			wrong="$wrong $taken"
-		grep -v 'parts are there' said | cmp -s - table-u || wrong="$wrong $taken's table"
+		grep -v 'parts are finished' said | cmp -s - table-u || wrong="$wrong $taken's table"
 		rm -f v.h5 v.h5.part
 	done
 	is "$name: from $counts finished parts the same bytes, the same table" "$wrong" ''
@@ -172,7 +172,7 @@ tail -c +$(($2 + 1)) parts >r.h5.part; bad 'parts without the first' 'has part 1
 	tail -c +$((last + 1)) parts
 } >r.h5.part
 bad 'a part that is missing' 'has part 8 of 9, expected part 5'
-{ cat parts; tail -c +$((last + 1)) parts; } >r.h5.part; bad 'a part too many' 'goes on after its 9 parts; remove it'
+{ cat parts; tail -c +$((last + 1)) parts; } >r.h5.part; bad 'a part too many' 'has data after its 9 parts; remove it'
 printf '\211HDF\r\n\032\n%0100d' 0 >r.h5.part; bad 'a head and nothing more' 'holds no parts of an earlier run'
 py sealed
 bad 'parts of a Hessian' "holds a 'hessian', expected 'model'"

@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 #include "base/error.h"
 
-/* The file gets its blocks before it is mapped: a full disk is an error here, and not a signal later. */
+/* Allocates the blocks of the file before it is mapped: a full disk is an error here, not a signal later. */
 static size_t allocate(const struct buffer *b, size_t capacity, size_t need)
 {
 	int e = posix_fallocate(b->fd, 0, (off_t)capacity);
 
-	if (e == ENOSPC || e == EFBIG) {	/* what is needed now may still fit */
+	if (e == ENOSPC || e == EFBIG) {	/* `need` alone may still fit */
 		capacity = need;
 		e = posix_fallocate(b->fd, 0, (off_t)capacity);
 	}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * buffer.h -- memory that grows without a copy of its pages (mremap): anonymous, or a file that grows with it
+ * buffer.h -- a growing block of memory, anonymous or backed by a file
+ *
+ * It grows with mremap(), so its pages are not copied. A file grows with the mapping. A buffer of zeros is
+ * empty and anonymous. For a file, set fd and name.
  */
 #ifndef IO_BUFFER_H
 #define IO_BUFFER_H
@@ -8,12 +11,13 @@
 
 struct buffer {
 	unsigned char *data;
-	size_t capacity;	/* bytes that are mapped */
-	int fd;			/* of the file */
+	size_t capacity;	/* mapped bytes */
+	int fd;			/* descriptor of the file */
 	const char *name;	/* of the file, for messages; NULL: anonymous memory */
 };
 
-/* At least `need` bytes; data may move. Dies where memory or the disk is too small. */
+/* Makes the buffer at least `need` bytes long; data may move. Fatal error if memory or the disk is too
+ * small. */
 void buffer_grow(struct buffer *b, size_t need);
 void buffer_free(struct buffer *b);
 #endif

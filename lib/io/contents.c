@@ -9,7 +9,7 @@
 #include "io/descriptor.h"
 #include "io/file.h"
 
-enum { FIRST = 1 << 16 };	/* bytes that are asked for where the size is not known */
+enum { FIRST = 1 << 16 };	/* bytes of the first read if the size is unknown */
 
 char *contents_read(const char *path, size_t max, size_t *n)
 {
@@ -23,7 +23,7 @@ char *contents_read(const char *path, size_t max, size_t *n)
 	if (capacity > max)
 		capacity = max;
 	s = xgrow(NULL, capacity + 1, 1);
-	/* One byte more than fits is read, to tell a file that ends here from one that goes on. */
+	/* One byte more than `capacity` is read, to see whether the file continues. */
 	while ((have += file_read(name, fd, s + have, capacity + 1 - have)) > capacity) {
 		if (have > max)
 			die("%s: is larger than %zu MiB", name, max >> 20);

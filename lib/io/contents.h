@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* contents.h -- a file, or all of standard input, in memory; a text as a result */
+/*
+ * contents.h -- a file or standard input as a string, and a text as a result
+ *
+ * A text is written by contents_create(), then contents_write(). The first one reports an output that
+ * cannot be written before any work is done.
+ */
 #ifndef IO_CONTENTS_H
 #define IO_CONTENTS_H
 #include <stddef.h>
 #include "base/replace.h"
 
 /*
- * The bytes of path ("-" or NULL: standard input), and their number in *n; a NUL, which is not counted,
- * follows them. free() it. Dies on a folder, on an error of the system, and on more than `max` bytes.
+ * Returns the bytes of path ("-" or NULL: standard input) and stores their number in *n. A NUL, which is
+ * not counted, follows them. The caller frees them. Fatal error if path is a folder, if it cannot be read,
+ * or if it has more than `max` bytes.
  */
 char *contents_read(const char *path, size_t max, size_t *n);
 
-/* A text that becomes the result: a file that appears when it is whole, or a descriptor, as output_open()
- * (part.h) takes them. Dies if nothing could be written there. */
+/* An output for a text: a file, which appears under its name when it is complete, or a descriptor. Paths
+ * have the meaning that they have in output_open() (part.h). Fatal error if the output cannot be written. */
 struct contents_output {
-	struct replace named;	/* path NULL: a descriptor */
+	struct replace named;	/* path NULL: the output is a descriptor */
 	int fd;
 	const char *name;	/* borrowed */
 };
 struct contents_output contents_create(const char *path);
-/* All of it; gives it its name. */
+/* Writes the whole text and closes the output. A file gets its name. Fatal error if the output is an input,
+ * or if an input has changed. */
 void contents_write(struct contents_output *out, size_t n, const char *text);
 #endif

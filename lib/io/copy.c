@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * copy.c -- what a result takes over from an input: histories, objects a tool leaves alone; see part.h
+ * copy.c -- copies histories and objects from an input to an output; see part.h
  *
- * Objects are copied member by member, so that some can be left out or have been written already. What has
- * several names within a part keeps them; what an earlier part has too (a tied head) becomes a link in a
- * file, and a copy with the attribute tied_to on a stream.
+ * Objects are copied member by member, so that some can be left out or have been written before. An object
+ * with several names in a part keeps them. Data that an earlier part has, too (a tied head), become a link
+ * in a file, and a copy with the attribute tied_to on a stream.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void copy_attribute(struct output *out, const struct part *from, const ch
 	H5Sclose(s), H5Tclose(t);
 }
 
-/* Copies the attributes of an object that its copy does not have yet, but for those in skip. */
+/* Copies the attributes that the copy of an object does not have yet, except those in skip. */
 static void copy_attributes(struct output *out, const struct part *from, const char *path,
 	const char *const skip[])
 {
@@ -66,11 +66,11 @@ static void copy_attributes(struct output *out, const struct part *from, const c
 	H5Oclose(o), H5Oclose(to);
 }
 
-/* Whether the dataset `there` of the output, which has the shape of t, holds its numbers. */
+/* Whether the dataset `there` of the output, which has the shape of t, has the numbers of t. */
 static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type, hid_t space,
 	const struct tensor *t)
 {
-	enum { COMPARED = 1 << 20 };	/* bytes that are read at once */
+	enum { COMPARED = 1 << 20 };	/* bytes per read */
 	size_t row = t->dim[1] * tensor_size(t->type), rows = row ? COMPARED / row + 1 : 1;
 	void *b = xalloc(rows, row);
 	bool same = true;
@@ -89,7 +89,7 @@ static bool same_rows(struct output *out, const char *there, hid_t d, hid_t type
 	return same;
 }
 
-/* Whether the dataset `there` of the output is the matrix that `path` of the input is. */
+/* Whether the dataset `there` of the output is the same matrix as `path` of the input. */
 static bool same_data(struct output *out, const char *there, const struct part *from, const char *path)
 {
 	struct tensor t = part_tensor(from, path, TENSOR_ANY, -1, NULL);
@@ -110,7 +110,7 @@ static bool same_data(struct output *out, const char *there, const struct part *
 	return same;
 }
 
-/* Copies a dataset by its values: H5Ocopy() refuses one in a later format (h5py's libver="latest"). */
+/* Copies a dataset by its values: H5Ocopy() refuses datasets of a later format (h5py's libver="latest"). */
 static bool copy_values(struct output *out, const struct part *from, const char *path)
 {
 	hid_t d = hdf5_id(H5Dopen2(from->file, path, H5P_DEFAULT), from->name, path);
@@ -125,7 +125,7 @@ static bool copy_values(struct output *out, const struct part *from, const char 
 	size_t size = H5Tget_size(t);
 	void *value;
 
-	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* no filter expands bytes by more */
+	if (n < 0 || !size || (size_t)n / 4096 > from->length / size)	/* no filter expands by more */
 		die("%s: %s: has more data than its file can hold; it is damaged", from->name, path);
 	value = xalloc((size_t)n, size);
 	hdf5_id(H5Pset_obj_track_times(c, false), out->name, path);
@@ -163,7 +163,8 @@ static void copy_dataset(struct output *out, const struct part *from, const char
 	free(tie);
 }
 
-/* Links an object to its copy under another name in this part; if there is none, notes this one and fails. */
+/* Links an object to its copy under another name in this part. If no copy exists, records this name and
+ * returns false. */
 static bool link_to_copy(struct output *out, const char *path, const H5O_info_t *info)
 {
 	const struct links *l = &out->links;
@@ -177,7 +178,8 @@ static bool link_to_copy(struct output *out, const char *path, const H5O_info_t 
 	return false;
 }
 
-/* Copies an object with all that is below it. except NULL: also what output_copy() was given before. */
+/* Copies an object with all objects below it. except NULL: copies paths of earlier output_copy() calls
+ * again. */
 static void copy(struct output *out, const struct part *from, const char *path, const char *const skip[],
 	const char *const except[], int depth)
 {
@@ -231,7 +233,7 @@ void output_attributes(struct output *out, const struct part *from, const char *
 
 struct lineage { struct output *out; const struct part *from; const char *prefix; };
 
-/* Copies history:X of an input as history:PREFIX:X; with a prefix also history as history:PREFIX. */
+/* Copies history:X of an input as history:PREFIX:X and, if PREFIX is not empty, history as history:PREFIX. */
 static herr_t copy_history(hid_t root, const char *name, const H5A_info_t *info, void *arg)
 {
 	static const char history[] = "history";

@@ -14,12 +14,12 @@
 #include "base/standard.h"
 
 enum {
-	INPUTS = 4096,	/* that are remembered: more than a model has shards, or a sum parts */
-	KIND = 16,	/* bytes of the name of a kind */
-	STEP = 1 << 20	/* bytes of a read() or write() */
+	INPUTS = 4096,	/* recorded inputs: more than the shards of a model or the inputs of a sum */
+	KIND = 16,	/* bytes of ptq_kind */
+	STEP = 1 << 20	/* bytes per read() or write() */
 };
 
-/* An input, as it was when it was opened. */
+/* An input at the time it was opened. */
 static struct known_input { struct stat st; char *path, kind[KIND]; } input[INPUTS];
 static size_t inputs;
 static const char *pipe_name;
@@ -86,7 +86,6 @@ static const struct known_input *find_path(const char *path)
 	return NULL;
 }
 
-/* Pages that were read need not stay in memory. */
 void file_drop(void *piece, size_t n)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)piece / page * page;
@@ -120,8 +119,8 @@ char *file_digest(const char *path)
 	return y;
 }
 
-/* Dies if standard error is the input, since messages would be written into it; so would this
- * one: only the exit status tells. */
+/* Exits if standard error is the input, since messages would be written into it. The message of this error
+ * would be, too, so the exit status is the only sign of it. */
 static void check_error_output(const struct stat *st, const char *path)
 {
 	struct stat error;
@@ -157,7 +156,7 @@ void file_check(void)
 		const struct known_input *x = &input[i];
 		struct stat st;
 
-		/* if its name now belongs to another file, ours is as it was */
+		/* if another file now has this name, the opened file is unchanged */
 		if ((!strcmp(x->path, "<stdin>") ? fstat(0, &st) : stat(x->path, &st)) ||
 		    !is_same(&x->st, &st))
 			continue;

@@ -19,7 +19,7 @@ static hid_t half(size_t exponent, size_t mantissa, size_t bias)
 	return t;
 }
 
-/* The library calls exit(-1) when it has no memory for an identifier: this is run then. */
+/* Called when the library calls exit(-1) because it has no memory for an identifier. */
 static void on_library_exit(int status, void *arg)
 {
 	(void)arg;
@@ -32,7 +32,7 @@ void hdf5_init(void)
 	if (little[TENSOR_F32])
 		return;
 	on_exit(on_library_exit, NULL);
-	H5dont_atexit();	/* comes first; the library's clean-up at exit can crash, and is not needed */
+	H5dont_atexit();	/* must be first; the clean-up at exit can crash, and is not needed */
 	if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0)
 		die("the HDF5 library cannot be started");
 	memcpy(little, (const hid_t[TENSOR_TYPES]){
@@ -159,7 +159,7 @@ hid_t hdf5_open(const char *name, const unsigned char *image, size_t length)
 
 	if (H5Pset_file_image(p, view.data, length) < 0)
 		die("%s: the HDF5 library refuses this image", name);
-	/* The library tells files apart by their names; this is one that no file can have. */
+	/* The library identifies files by their names; no file can have this name. */
 	unique = xformat("/dev/null/input %u", ++opened);
 	file = H5Fopen(unique, H5F_ACC_RDONLY, p);
 	H5Pclose(p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * input.c -- trees from files and streams, part by part; see part.h
+ * input.c -- reads files and streams part by part; see part.h
  *
- * Every part is read from memory: one from a pipe in a buffer, which grows as bytes arrive and not by what
- * a header promises; a file in a read-only mapping; a large part from a pipe in a mapped temporary file.
- * What a part holds is read in part.c.
+ * Every part is read from memory. A part from a pipe is in a buffer, which grows with the bytes that
+ * arrive, not with the length in the header. A file is in a read-only mapping, a large part from a pipe in
+ * a mapped temporary file. part.c reads the contents of a part.
  */
 #include <math.h>
 #include <stdint.h>
@@ -19,28 +19,28 @@
 #include "io/file.h"
 #include "io/probe.h"
 
-enum { STEP = 1 << 20 };		/* bytes that are read at once */
-static const size_t BUFFER_MAX = (size_t)1 << 30;	/* a larger part from a pipe goes through a file */
+enum { STEP = 1 << 20 };		/* bytes per read */
+static const size_t BUFFER_MAX = (size_t)1 << 30;	/* larger parts from a pipe use a temporary file */
 
 struct input {
 	char *name;
-	const char *kind;		/* that is expected; after the first part, what that is */
+	const char *kind;		/* expected; after the first part, the kind of that part */
 	char first[32];			/* the kind of the first part */
 	part_layout *layout;
 	int fd;
-	bool piped, kept;		/* kept: the descriptor is the caller's */
+	bool piped, kept;		/* kept: the caller closes the descriptor */
 	const unsigned char *map;	/* a regular file, or a large part from a pipe */
 	size_t length, used;
-	size_t lead;			/* bytes before each part of such a file */
+	size_t lead;			/* bytes before each part of a mapped file */
 	struct buffer buffer;		/* a part from a pipe */
 	struct part part;
-	bool whole;			/* the part is a whole file */
-	struct part_list list;		/* its parts */
+	bool whole;			/* the input is a whole file, not a stream */
+	struct part_list list;		/* parts of the whole file */
 	struct links links;
-	size_t next, parts;		/* the part that comes next, of how many; parts 0: not known yet */
+	size_t next, parts;		/* number of the next part; number of parts, 0: not known yet */
 };
 
-/* Maps a file of n bytes, of which the first `used` have been read already. */
+/* Maps a file of n bytes, the first `used` of which have been read already. */
 static void map_input(struct input *in, int fd, size_t n, size_t used)
 {
 	void *p;
@@ -62,7 +62,7 @@ static void unmap_file(struct input *in)
 	in->map = NULL;
 }
 
-/* Gives the pages that were read back to the system, which reads them again when they are needed. */
+/* Releases the pages in memory; the system reads them again when they are needed. */
 static void drop_pages(const struct input *in)
 {
 	if (in->map)
@@ -74,7 +74,7 @@ static _Noreturn void cut_short(const struct input *in, size_t have, size_t leng
 	die("%s: is cut short: %zu of %zu bytes", in->name, have, length);
 }
 
-/* Moves up to n bytes of the pipe to a temporary file; returns how many there were. */
+/* Copies up to n bytes of the pipe to a temporary file; returns their number. */
 static size_t spool(struct input *in, int to, size_t n)
 {
 	size_t done = 0, got;
@@ -88,7 +88,7 @@ static size_t spool(struct input *in, int to, size_t n)
 	return done;
 }
 
-/* What makes a file of this kind, the first of a list, for messages. */
+/* How to make a file of this kind (the first of a list), for messages. */
 static const char *maker(const char *kind)
 {
 	static const char *const makers[][2] = {
@@ -105,7 +105,7 @@ static const char *maker(const char *kind)
 	return "";
 }
 
-/* A part of n bytes from a pipe, of which the head has arrived, through a temporary file. */
+/* Reads a part of n bytes from a pipe, after its head, through a temporary file. */
 static void read_large(struct input *in, const unsigned char head[HDF5_HEAD], size_t n)
 {
 	int fd = scratch_file();
@@ -119,7 +119,7 @@ static void read_large(struct input *in, const unsigned char head[HDF5_HEAD], si
 	close(fd);
 }
 
-/* The same through the buffer, which grows by as much as has arrived. */
+/* Reads a part of n bytes from a pipe into the buffer, which grows with the bytes that have arrived. */
 static void read_small(struct input *in, const unsigned char head[HDF5_HEAD], size_t n)
 {
 	size_t got = HDF5_HEAD;
@@ -135,7 +135,7 @@ static void read_small(struct input *in, const unsigned char head[HDF5_HEAD], si
 	}
 }
 
-/* The next part of a pipe; false at its end. */
+/* Reads the next part of a pipe; false at its end. */
 static bool read_part(struct input *in, struct part *part)
 {
 	unsigned char head[HDF5_HEAD];
@@ -159,7 +159,7 @@ static bool read_part(struct input *in, struct part *part)
 	return true;
 }
 
-/* Whether HDF5 begins behind something else, at byte 512, 1024, 2048, ... */
+/* Whether HDF5 begins after other data, at byte 512, 1024, 2048, ... */
 static bool has_user_block(const unsigned char *data, size_t n)
 {
 	if (hdf5_signature(data, n))
@@ -170,7 +170,7 @@ static bool has_user_block(const unsigned char *data, size_t n)
 	return false;
 }
 
-/* The next part of a mapped file; false at its end. */
+/* Finds the next part of a mapped file; false at its end. */
 static bool find_part(struct input *in, struct part *part)
 {
 	const unsigned char *data = in->map + in->used + in->lead;
@@ -198,7 +198,7 @@ static bool find_part(struct input *in, struct part *part)
 	return true;
 }
 
-/* A count that is an attribute of the root; false if there is none. -1 stands for none, too. */
+/* Reads a count from an attribute of the root; false if it is absent or -1. */
 static bool read_count(const struct part *part, const char *name, size_t *value)
 {
 	double v = part_number(part, "/", name, -1);
@@ -212,7 +212,7 @@ static bool read_count(const struct part *part, const char *name, size_t *value)
 	return true;
 }
 
-/* Whether a word is one of a list, "model|hessian". */
+/* Whether a word is in a list, "model|hessian". */
 static bool one_of(const char *list, const char *word)
 {
 	size_t n = strlen(word);
@@ -240,7 +240,7 @@ static void check_kind(const struct part *part, const char *kind)
 	free(version);
 }
 
-/* The part read from a stream must be the next one by number. */
+/* Checks that a part of a stream has the expected number. */
 static void check_frame(struct input *in, struct part *part)
 {
 	if (!read_count(part, "part", &part->part) || !read_count(part, "parts", &part->parts))
@@ -253,7 +253,8 @@ static void check_frame(struct input *in, struct part *part)
 	in->next++;
 }
 
-/* Opens the next part; false at the end of the input. The first decides whether that is a whole file. */
+/* Opens the next part; false at the end of the input. The first part decides whether the input is a whole
+ * file. */
 static bool open_part(struct input *in, struct part *part)
 {
 	const bool first = !in->part.base;
@@ -263,14 +264,14 @@ static bool open_part(struct input *in, struct part *part)
 		if (first)
 			die("%s: is empty, expected an HDF5 file or stream", in->name);
 		if (in->next < in->parts)
-			die("%s: the stream ends after %zu of %zu parts: the command before stopped early",
+			die("%s: the stream ends after %zu of %zu parts: the previous command stopped early",
 				in->name, in->next, in->parts);
 		return false;
 	}
 	if (in->whole)
-		die("%s: goes on after the end of its HDF5 image", in->name);
+		die("%s: has data after the end of its HDF5 image", in->name);
 	if (in->parts && in->next == in->parts)
-		die("%s: the stream goes on after its %zu parts", in->name, in->parts);
+		die("%s: the stream has data after its %zu parts", in->name, in->parts);
 	part->name = in->name;
 	probe_apart(part);
 	part->file = hdf5_open(part->name, part->base, part->length);
@@ -279,7 +280,7 @@ static bool open_part(struct input *in, struct part *part)
 	probe_strings(part);
 	if (in->kind)
 		check_kind(part, in->kind);
-	if (first && in->kind) {	/* and all that follow must have the same */
+	if (first && in->kind) {	/* all later parts must have this kind */
 		snprintf(in->first, sizeof in->first, "%s", part_kind(part));
 		in->kind = in->first;
 		file_kind(in->fd, in->first);
@@ -303,7 +304,7 @@ static void close_part(struct part *part)
 	part->file = -1;
 }
 
-/* A file that may hold HDF5. */
+/* Opens a file, but not a terminal. */
 static int open_path(const char *path, char **name)
 {
 	int fd = file_open(path, name);
@@ -315,7 +316,8 @@ static int open_path(const char *path, char **name)
 	return fd;
 }
 
-/* Where an input begins. The rest of standard input is mapped, and so it is left at its end. */
+/* Returns the offset at which an input begins. The rest of standard input is mapped, so its offset moves to
+ * the end. */
 static size_t skip_to_end(int fd)
 {
 	off_t at = fd ? 0 : lseek(fd, 0, SEEK_CUR);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * output.c -- a result as a stream of parts or as one file; see part.h and output.h
+ * output.c -- writes a result as a stream of parts or as one file; see part.h and output.h
  *
- * HDF5 writes to memory in both cases: to a part, which is then written to the pipe, or to a mapped file,
- * so that no write inside the library can fail, which it does not always survive. A file has a temporary
- * name until it is whole (base/replace.h). A descriptor of a regular file that is at its start gets one
- * file too, which is written in place.
+ * HDF5 writes to memory in both cases: to a part, which is then written to the pipe, or to a mapped file.
+ * So no write inside the library can fail; the library does not always survive a failed write. A file has a
+ * temporary name until it is complete (base/replace.h). A descriptor of a regular file at its start also
+ * receives one file, which is written in place.
  */
 #include "io/output.h"
 #include <errno.h>
@@ -27,9 +27,9 @@
 #include "io/file.h"
 #include "io/seal.h"
 
-enum { DATA_ALIGN = 64 };	/* bytes, of datasets */
+enum { DATA_ALIGN = 64 };	/* alignment of datasets in bytes */
 
-static volatile sig_atomic_t unfinished = -1;	/* a file written in place: emptied if the program stops */
+static volatile sig_atomic_t unfinished = -1;	/* a file written in place; emptied on an early exit */
 
 static void empty_unfinished(void)
 {
@@ -37,7 +37,7 @@ static void empty_unfinished(void)
 		return;
 }
 
-/* What a call has made; dies if it failed. */
+/* Returns id; fatal error if the call that made it failed. */
 static hid_t made(const struct output *out, hid_t id)
 {
 	if (id < 0)
@@ -60,7 +60,7 @@ static void create(struct output *out)
 	static unsigned created;
 	char *unique = xformat("/dev/null/output %u", ++created);	/* as in hdf5_open() */
 
-	/* The same format from every library; no times; datasets aligned, so that they can be mapped. */
+	/* The same format with every library version, no times, and aligned datasets that can be mapped. */
 	if (H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18) < 0 ||
 	    H5Pset_alignment(access, DATA_ALIGN, DATA_ALIGN) < 0 ||
 	    H5Pset_small_data_block_size(access, 0) < 0 || H5Pset_obj_track_times(creation, false) < 0)
@@ -125,9 +125,9 @@ void output_answer(const char *path)
 {
 	descriptor_writable(1, "<stdout>");
 	if (file_is_input(1))
-		die("<stdout>: is an input, the answer would destroy it");
+		die("<stdout>: is an input, the text would destroy it");
 	if (path && descriptor_of(path) == 1)
-		misuse("-o %s: standard output gets the answer, expected the name of a file", path);
+		misuse("-o %s: standard output gets the text, expected the name of a file", path);
 }
 
 hid_t output_object(struct output *out, const char *path)
@@ -291,7 +291,7 @@ void output_tied(struct output *out, const char *path, struct tensor t, const ch
 	}
 }
 
-/* Called when all inputs are open: an output that is one of them is neither emptied nor written to. */
+/* Called when all inputs are open, so that an output that is an input is neither emptied nor written to. */
 static void begin_writing(struct output *out)
 {
 	const int fd = out->stream >= 0 ? out->stream : out->target;
@@ -299,7 +299,7 @@ static void begin_writing(struct output *out)
 
 	if (fd >= 0 && file_is_input(fd))
 		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
-	if (kind && strcmp(kind, out->kind))	/* a model may replace the model that it was made from */
+	if (kind && strcmp(kind, out->kind))	/* a model may replace its own input */
 		die("%s: is an input that holds %s%s, the result would destroy it", out->name,
 			*kind ? "a " : "no ", *kind ? kind : out->kind);
 	if (out->target < 0)
@@ -326,7 +326,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 	out->parts = parts;
 	if (!part)
 		begin_writing(out);
-	if (out->stream >= 0 && out->buffer.data)	/* its gaps must not hold bytes of the last part */
+	if (out->stream >= 0 && out->buffer.data)	/* gaps must not have bytes of the last part */
 		memset(out->buffer.data, 0, out->buffer.capacity);
 	if (out->stream >= 0 || !part) {
 		create(out);
@@ -345,7 +345,7 @@ void output_start(struct output *out, size_t part, size_t parts)
 	}
 }
 
-/* Closes the HDF5 part, which settles its length and writes it to the superblock; returns the length. */
+/* Closes the HDF5 image; this writes its length to the superblock. Returns the length. */
 static size_t finish_image(struct output *out)
 {
 	if (H5Fclose(out->file) < 0)
@@ -354,8 +354,8 @@ static size_t finish_image(struct output *out)
 	return hdf5_length(out->name, out->buffer.data);
 }
 
-/* Puts a part on the disk, then its seal before it: whatever ends the program, or the machine, a part
- * that has one is whole. */
+/* Writes and syncs a part, then its seal in front of it. So a part with a seal is complete, even if the
+ * program or the machine stops. */
 static void keep_image(const struct output *out, const void *image, size_t n)
 {
 	const off_t at = lseek(out->stream, 0, SEEK_CUR);
@@ -394,7 +394,7 @@ void output_end(struct output *out)
 		const size_t n = finish_image(out);
 
 		put_image(out, out->buffer.data, n);
-	} else	/* written pages need not stay in our memory */
+	} else	/* written pages need not stay in memory */
 		madvise(out->buffer.data, out->buffer.capacity, MADV_DONTNEED);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * part.c -- what a part holds: attributes, strings, tensors; see part.h
+ * part.c -- reads attributes, strings and tensors of a part; see part.h
  *
- * A tensor is a view of the part's memory, once it has been checked to lie
- * inside it; data of another byte order or layout is converted.
+ * A tensor is a view of the part's memory, after a check that it lies inside it. Data of another byte order
+ * or layout are converted.
  */
 #include "io/part.h"
 #include <stdint.h>
@@ -43,7 +43,7 @@ bool part_has(const struct part *part, const char *path)
 	return owner(part, path) != NULL;
 }
 
-/* The one string of an attribute or a dataset, or NULL where it holds something else. */
+/* Reads the string of an attribute or a dataset; NULL if it is not exactly one string. */
 static char *read_string(const struct part *part, const char *path, hid_t object)
 {
 	bool attribute = H5Iget_type(object) == H5I_ATTR;
@@ -71,7 +71,7 @@ static char *read_string(const struct part *part, const char *path, hid_t object
 	return text;
 }
 
-/* Opens an attribute, if the object has it. */
+/* Opens an attribute; false if the object does not have it. */
 static bool open_attribute(const struct part *part, const char *path, const char *name, hid_t *a)
 {
 	hid_t o = hdf5_id(H5Oopen(part->file, path, H5P_DEFAULT), part->name, path);
@@ -194,7 +194,7 @@ static bool is_float(enum tensor_type t)
 	return t >= TENSOR_F32 && t <= TENSOR_F64;
 }
 
-/* The type that stored data has in memory if `type` is asked for. TENSOR_ANY: none, since HDF5 converts
+/* The type in memory of stored data that is read as `type`. TENSOR_ANY: not possible, since HDF5 converts
  * floats of 16 bits slowly, and some wrongly. */
 static enum tensor_type type_in_memory(enum tensor_type stored, enum tensor_type type)
 {
@@ -207,7 +207,8 @@ static enum tensor_type type_in_memory(enum tensor_type stored, enum tensor_type
 	return TENSOR_ANY;
 }
 
-/* Stops a conversion at a value that the new type cannot hold: HDF5 would clamp it, or make it infinite. */
+/* Stops a conversion at a value that the new type cannot represent: HDF5 would clamp it, or make it
+ * infinite. */
 static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to, void *value, void *result,
 	void *arg)
 {
@@ -218,7 +219,7 @@ static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to,
 	return H5T_CONV_ABORT;
 }
 
-/* The filter that the library does not have and the data need, or NULL. */
+/* The first filter of the data that the library lacks, or NULL. */
 static char *missing_filter(hid_t creation)
 {
 	const unsigned n = (unsigned)H5Pget_nfilters(creation);
@@ -255,7 +256,7 @@ static void read_converted(const struct part *part, const char *path, hid_t ds, 
 	H5Pclose(how);
 }
 
-/* Sets the data to their place in the part; false if they are not in one piece there, or not aligned. */
+/* Points t to the data in the part; false if they are not contiguous or not aligned. */
 static bool view(struct part *part, const char *path, hid_t ds, struct tensor *t)
 {
 	size_t bytes = tensor_count(t) * tensor_size(t->type);
@@ -271,7 +272,7 @@ static bool view(struct part *part, const char *path, hid_t ds, struct tensor *t
 	return true;
 }
 
-/* "[2, 3]"; extents that are 0, and all where dim is NULL, are shown as ":" if free. */
+/* Formats a shape, "[2, 3]". If `free`, extents of 0 are ":", and all extents are if dim is NULL. */
 static char *shape_text(int rank, const size_t dim[], bool free, char text[128])
 {
 	size_t n = (size_t)sprintf(text, "[");
@@ -285,7 +286,7 @@ static char *shape_text(int rank, const size_t dim[], bool free, char text[128])
 	return text;
 }
 
-/* Reads rank and extents; dies if they are not those expected. */
+/* Reads rank and extents; fatal error if they differ from the expected ones. */
 static void read_shape(const struct part *part, const char *path, hid_t ds, int rank, const size_t dim[],
 	struct tensor *t)
 {
@@ -331,7 +332,7 @@ bool part_find(const struct part *from, const char *path, enum tensor_type type,
 	pl = hdf5_id(H5Dget_create_plist(ds), part->name, path);
 	stored = hdf5_type_of(ty, &exact, part->name, path);
 	if (stored == TENSOR_ANY)
-		die("%s: %s: has a type that is not read, expected floats, or integers of 8 to 64 bits",
+		die("%s: %s: has an unsupported type, expected floats, or integers of 8 to 64 bits",
 			part->name, path);
 	t->type = type_in_memory(stored, type);
 	if (t->type == TENSOR_ANY)
@@ -342,7 +343,7 @@ bool part_find(const struct part *from, const char *path, enum tensor_type type,
 	if (!exact || stored != t->type || H5Pget_layout(pl) != H5D_CONTIGUOUS || !view(part, path, ds, t)) {
 		size_t n = tensor_count(t);
 
-		if (n / 4096 > part->length)	/* no filter expands bytes by more */
+		if (n / 4096 > part->length)	/* no filter expands bytes by a larger factor */
 			die("%s: %s: has more data than its file can hold; it is damaged", part->name, path);
 		t->data = part_keep(part, xalloc(n, tensor_size(t->type)));
 		read_converted(part, path, ds, pl, stored, t);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* part_list.c -- how a whole file is cut into the parts of a stream; see tree.h and part.h */
+/* part_list.c -- cuts a whole file into the parts of a stream; see tree.h and part.h */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "io/pattern.h"
 #include "io/tree.h"
 
-/* A list under way. */
+/* A list while it is made. */
 struct listing {
 	const struct part *part;
 	struct part_list list;
 	struct pattern *pattern;
-	size_t patterns, *first;	/* first part of each pattern, and the end */
+	size_t patterns, *first;	/* first part of each pattern; the last element is the end */
 };
 
 static void add_path(struct part_paths *p, const char *path)
@@ -22,7 +22,8 @@ static void add_path(struct part_paths *p, const char *path)
 
 static void list_children(struct listing *l, const char *path, int depth);
 
-/* Adds an object to the first part whose pattern it matches, or, where it leads to matches, its children. */
+/* Adds an object to the first part with a pattern that it matches. If it is above possible matches, adds
+ * its children. */
 static void list_object(struct listing *l, const char *path, int depth)
 {
 	enum pattern_match match = MATCH_NONE;
@@ -35,7 +36,8 @@ static void list_object(struct listing *l, const char *path, int depth)
 		list_children(l, path, depth + 1);
 		return;
 	}
-	/* What matches nothing goes to the last part. Numbered children come in order, each to its part. */
+	/* Objects without a match are added to the last part. Numbered children come in order, each to its
+	 * own part. */
 	at = match ? l->first[i] : l->list.parts - 1;
 	end = match ? l->first[i + 1] : l->list.parts;
 	while (number && at < end && l->list.part[at].n)
@@ -60,7 +62,7 @@ static void list_children(struct listing *l, const char *path, int depth)
 	tree_free_paths(child, n);
 }
 
-/* How many parts a pattern takes: one, or one for each numbered child of its group. */
+/* The number of parts of a pattern: one, or one for each numbered child of its group. */
 static size_t count_parts(const struct part *part, const struct pattern *p)
 {
 	char *group = xformat("%.*s", (int)p->length, p->path), **child = NULL;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * probe.c -- whether the HDF5 library survives a part; see probe.h
+ * probe.c -- checks that the HDF5 library can read a part; see probe.h
  *
- * A damaged part can make the library crash, write outside its memory, or loop
- * without end (docs/robustness.md lists what was found). Two checks prevent it:
+ * A damaged part can make the library crash, write outside its memory, or loop without end
+ * (docs/robustness.md has a list). Two checks prevent it.
  *
- * Strings of variable length are checked in the bytes of the part. A string is a reference (its length,
- * and where it is in a heap) and an object of that heap; the library allocates the length of the reference
- * and copies that of the object, so the two are compared here. A conversion that changes nothing gets the
- * bytes of a reference out of the library.
+ * Strings of variable length are checked in the bytes of the part. A string is a reference (its length and
+ * its address in a heap) and an object of that heap. The library allocates the length of the reference and
+ * copies the length of the object, so the two are compared here. A conversion that changes nothing extracts
+ * the bytes of a reference from the library.
  *
- * For the rest, a child process makes the calls first that reading the part
- * will make, on everything but large tables of numbers.
+ * All other damage is found by a child process, which first makes the calls that reading the part will
+ * make. It skips only large tables of numbers.
  *
  * Source: HDF5 File Format Specification 3.0, III.E (global heap), VIII.E.
  */
@@ -29,11 +29,11 @@
 
 enum { SECONDS = 5 };			/* of processor time; 10 000 tensors take less than half a second */
 enum { REFERENCE = 16, HEAP_HEAD = 16, OBJECT_HEAD = 16, HEAP_MIN = 4096 };	/* bytes */
-static const size_t VALUES_MAX = 1 << 24;	/* bytes of values that are read; larger data are numbers */
+static const size_t VALUES_MAX = 1 << 24;	/* bytes of values to read; larger data are numbers */
 
 static hid_t raw = -1;			/* type of a reference as plain bytes */
 
-/* A walk over a part: read: read the values, too; otherwise find the first fault. */
+/* A walk over a part. read: reads the values, too; otherwise it finds the first fault. */
 struct probe { const struct part *part; bool read; const char *what; char *path, *name; };
 
 static uint64_t number(const unsigned char *p, int bytes)
@@ -45,7 +45,7 @@ static uint64_t number(const unsigned char *p, int bytes)
 	return v;
 }
 
-/* Whether the heap at `at` is whole, and its object `index` has that length. */
+/* Whether the heap at `at` is complete, and its object `index` has this length. */
 static bool heap_holds(const struct part *part, uint64_t at, uint64_t index, uint64_t length)
 {
 	const unsigned char *heap = part->base + at;
@@ -70,7 +70,7 @@ static bool heap_holds(const struct part *part, uint64_t at, uint64_t index, uin
 	return found;
 }
 
-/* A conversion from strings to raw that leaves the bytes as they are. */
+/* A conversion from strings to raw that leaves the bytes unchanged. */
 static herr_t keep_bytes(hid_t from, hid_t to, H5T_cdata_t *c, size_t n, size_t stride, size_t back_stride,
 	void *buffer, void *back, hid_t plist)
 {
@@ -96,7 +96,7 @@ static void init(void)
 	H5Tclose(string);
 }
 
-/* Memory for the values; NULL if there are none, or too many. */
+/* Allocates memory for the values; NULL if there are no values, or too many. */
 static void *values(hid_t type, hid_t space)
 {
 	hssize_t n = H5Sget_simple_extent_npoints(space);
@@ -113,7 +113,7 @@ static bool nests_strings(hid_t type)
 		(is != H5T_STRING && H5Tdetect_class(type, H5T_STRING) > 0);
 }
 
-/* What is wrong with the values of an attribute or dataset, or NULL. */
+/* The fault of the values of an attribute or dataset, or NULL. */
 static const char *fault(const struct part *part, hid_t object, hid_t type, hid_t space)
 {
 	static const char damaged[] = "holds a string that is damaged";
@@ -125,7 +125,7 @@ static const char *fault(const struct part *part, hid_t object, hid_t type, hid_
 	if (type < 0 || space < 0 || n < 0)
 		return "is damaged";
 	if (nests_strings(type))
-		return "has a type that is not read (references, or strings within others)";
+		return "has an unsupported type (references, or strings within other types)";
 	if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) <= 0 || !n)
 		return NULL;
 	if ((size_t)n > part->length / REFERENCE || !(r = calloc((size_t)n, REFERENCE)))
@@ -238,7 +238,7 @@ void probe_apart(const struct part *part)
 	int status;
 	pid_t child;
 
-	signal(SIGCHLD, SIG_DFL);	/* where it is ignored, which is inherited, wait4() gets no status */
+	signal(SIGCHLD, SIG_DFL);	/* if SIGCHLD is ignored (inherited), wait4() gets no status */
 	child = fork();
 	if (child < 0)
 		die("%s: cannot start the process that checks for damage:", part->name);

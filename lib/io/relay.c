@@ -10,7 +10,7 @@
 #include "io/tree.h"
 
 struct relay {
-	int fd;				/* both begin at its start with each part */
+	int fd;				/* input and output begin at its start for each part */
 	struct output *out;
 	struct input *in;
 	struct part *part;		/* of the last relay_next() */
@@ -35,13 +35,13 @@ struct output *relay_output(struct relay *r)
 static void rewind_file(const struct relay *r)
 {
 	if (lseek(r->fd, 0, SEEK_SET) < 0)
-		die("%s: cannot be gone back in:", scratch_folder());
+		die("%s: cannot seek to its start:", scratch_folder());
 }
 
 struct part *relay_next(struct relay *r)
 {
 	rewind_file(r);
-	r->part = input_next(r->in);	/* which is in memory, or in a mapping of its own */
+	r->part = input_next(r->in);	/* the part is now in memory, or in its own mapping */
 	rewind_file(r);
 	if (ftruncate(r->fd, 0))
 		die("%s: cannot be emptied:", scratch_folder());

@@ -24,13 +24,13 @@ struct resume {
 	char *path, *part;		/* FILE, FILE.part */
 	const char *kind;
 	int fd;
-	size_t whole, parts;		/* bytes and number of the parts that are whole */
-	bool damaged;			/* what follows them was changed after it was written */
-	struct input *in;		/* over them; NULL: there are none */
-	struct part *first;		/* was read already, for resume_next() */
+	size_t whole, parts;		/* bytes and number of the complete parts */
+	bool damaged;			/* the part after them was changed after it was written */
+	struct input *in;		/* reads them; NULL: no complete parts */
+	struct part *first;		/* already read, for resume_next() */
 	struct output *out;
 	struct report *report;
-	size_t reported;		/* rows that are in the parts already */
+	size_t reported;		/* rows of the report that the parts have */
 };
 
 static int unused = -1;			/* FILE.part, removed at the end if it is still empty */
@@ -44,7 +44,7 @@ static void remove_unused(void)
 		unlink(unused_path);
 }
 
-/* False where FILE.part was removed meanwhile, by a run that ended well. */
+/* Locks FILE.part; false if another run that succeeded has removed it. */
 static bool lock(const struct resume *r)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -76,11 +76,11 @@ static void open_part(struct resume *r)
 			die("%s: is no regular file, expected the parts of an earlier run, or nothing",
 				r->part);
 		if (file_is_input(r->fd))
-			die("%s: is an input, and where finished parts would be written", r->part);
+			die("%s: is an input; finished parts would be written into it", r->part);
 	} while (!lock(r));
 }
 
-/* Finds the parts that are whole; what follows them was cut, or damaged. */
+/* Finds the complete parts, up to the first one that is incomplete or damaged. */
 static void find_whole(struct resume *r)
 {
 	enum seal_state state = SEAL_WHOLE;
@@ -109,7 +109,7 @@ static void find_whole(struct resume *r)
 		munmap(map, all);
 }
 
-/* The rows of the report since the last part. */
+/* Writes the rows of the report since the last part. */
 static void put_report(void *arg, struct output *out)
 {
 	struct resume *r = arg;
@@ -165,7 +165,7 @@ struct resume *resume_open(const char *path, const char *kind, struct report *re
 
 	if (descriptor_of(path) >= 0)
 		misuse("--resume: -o FILE is expected: finished parts are kept in FILE.part, and a later run "
-			"goes on from them");
+			"continues from them");
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		misuse("--resume: -o %s is no regular file", path);
 	replace_check(path);
@@ -190,7 +190,7 @@ struct output *resume_output(struct resume *r)
 	return r->out;
 }
 
-/* What the parts are made by and from: the text of the attribute. */
+/* The text of the attribute `resume`: the command and the inputs. */
 static char *identity(void)
 {
 	char *y = xformat("%s\n", history_line());
@@ -205,7 +205,7 @@ static char *identity(void)
 	return y;
 }
 
-/* Dies, saying what differs. */
+/* Fatal error that names the difference. */
 static _Noreturn void refuse_resume(const struct resume *r, const char *was, const char *is)
 {
 	const size_t a = strcspn(was, "\n"), b = strcspn(is, "\n");
@@ -226,7 +226,7 @@ static _Noreturn void refuse_resume(const struct resume *r, const char *was, con
 		path);
 }
 
-/* Dies unless the parts were made by this command from these inputs. */
+/* Fatal error unless the parts were made by this command from these inputs. */
 static void check_identity(const struct resume *r, const char *is)
 {
 	char *was = part_text(r->first, "/", "resume"), *processor;
@@ -247,7 +247,7 @@ size_t resume_begin(struct resume *r)
 	char *is;
 
 	if (file_pipe())
-		die("%s: is no regular file; inputs are read again to go on with --resume, name a file",
+		die("%s: is no regular file; --resume reads inputs again, expected a regular file",
 			file_pipe());
 	is = identity();
 	if (r->parts) {
@@ -256,16 +256,16 @@ size_t resume_begin(struct resume *r)
 		check_identity(r, is);
 		r->out->parts = part_count(r->first);
 		if (r->parts > r->out->parts)
-			die("%s: goes on after its %zu parts; remove it to begin anew", r->part,
+			die("%s: has data after its %zu parts; remove it to begin anew", r->part,
 				r->out->parts);
 		if (!quiet) {
 			progress_clear();
-			fprintf(stderr, "%s: %s: %zu of %zu parts are there\n", program, r->part, r->parts,
+			fprintf(stderr, "%s: %s: %zu of %zu parts are finished\n", program, r->part, r->parts,
 				part_count(r->first));
 		}
 	}
 	if (r->damaged)
-		warn("%s: part %zu was damaged after it was written: it is made anew, and all behind it",
+		warn("%s: part %zu was damaged after it was written: it and all later parts are made again",
 			r->part, r->parts + 1);
 	if (ftruncate(r->fd, (off_t)r->whole) || lseek(r->fd, (off_t)r->whole, SEEK_SET) < 0)
 		die("%s: cannot write:", r->part);
@@ -294,7 +294,7 @@ void resume_close(struct resume *r)
 		die("%s: only %zu of %zu parts were written", r->part, r->out->next, r->out->parts);
 	find_whole(r);
 	if (r->parts != r->out->parts)
-		die("%s: part %zu of %zu was damaged after it was written; run this again to make it anew",
+		die("%s: part %zu of %zu was damaged after it was written; run this again to remake it",
 			r->part, r->parts + 1, r->out->parts);
 	r->in = input_of_file(r->part, r->fd, r->whole, SEAL, r->kind);
 	file = output_open(r->path, r->kind);

@@ -15,7 +15,7 @@ static void list(struct objects *o, const char *path, int depth)
 
 	if (depth > TREE_DEPTH)
 		die("%s: %s: is nested too deeply", o->part->name, path);
-	if (o->n > o->part->length / 4 + 1000)	/* as tree.c has it */
+	if (o->n > o->part->length / 4 + 1000)	/* as in tree.c */
 		die("%s: %s: has more paths than its file can need; links are damaged", o->part->name, path);
 	o->path = xgrow(o->path, o->n + 1, sizeof *o->path);
 	o->path[o->n++] = xformat("%s", path);
@@ -37,7 +37,7 @@ char **same_objects(const struct part *part, size_t *n)
 	return o.path;
 }
 
-/* The bytes of an attribute that is no text; free() them. */
+/* The bytes of an attribute that is not text; the caller frees them. */
 static void *bytes_of(const struct part *part, const char *path, hid_t a, hid_t type, size_t *n)
 {
 	hid_t s = hdf5_id(H5Aget_space(a), part->name, path);
@@ -63,10 +63,10 @@ static bool same_texts(char *a, char *b)
 	return same;
 }
 
-/* What same_attribute() is called for. */
+/* The argument of same_attribute(). */
 struct pair { const struct part *a, *b; const char *path; bool same; };
 
-/* Whether b has the attribute that a has. */
+/* Whether b has an equal attribute. tied_to is skipped. */
 static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
 {
 	struct pair *p = arg;
@@ -99,7 +99,7 @@ static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *i
 	return !p->same;
 }
 
-/* Whether b has all attributes of a. */
+/* Whether b has all attributes of a, with equal values. */
 static bool has_attributes(const struct part *a, const struct part *b, const char *path)
 {
 	struct pair p = { a, b, path, true };
@@ -116,7 +116,7 @@ bool same_attributes(const struct part *a, const struct part *b, const char *pat
 	return has_attributes(a, b, path) && has_attributes(b, a, path);
 }
 
-/* The dataset's class, and whether its numbers are of a type that tensors have. */
+/* The class of a dataset, its size, and whether it is numbers of a tensor type. */
 static H5T_class_t class_of(const struct part *part, const char *path, bool *numbers, size_t *bytes)
 {
 	hid_t d = hdf5_id(H5Dopen2(part->file, path, H5P_DEFAULT), part->name, path);

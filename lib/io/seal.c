@@ -31,7 +31,7 @@ void seal_make(char seal[SEAL + 1], size_t n, const void *image)
 	free(digest);
 }
 
-/* The part's length by its seal; 0: there is no seal, or the length does not fit into n bytes. */
+/* The length of the part in a seal; 0 if there is no seal, or if the part does not fit into n bytes. */
 static size_t length_of(size_t n, const unsigned char at[n])
 {
 	char text[LENGTH + 1] = "";

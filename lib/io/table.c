@@ -14,8 +14,8 @@
 
 enum {
 	LINE_DIGITS = 6,
-	FLOAT_DIGITS = 9,	/* say a float exactly */
-	JSON_DIGITS = 17,	/* say a double exactly */
+	FLOAT_DIGITS = 9,	/* exact for a float */
+	JSON_DIGITS = 17,	/* exact for a double */
 	NUMBER_CHARS = 32
 };
 
@@ -56,7 +56,7 @@ static const char *cell(const struct table *t, size_t row, size_t column, char n
 	return number;
 }
 
-/* Characters of the widest cell of a column, its name included. */
+/* Characters of the widest cell of a column, including its name. */
 static int width_of(const struct table *t, size_t column)
 {
 	size_t width = strlen(t->column[column].name);
@@ -91,7 +91,7 @@ static void print_lines(const struct table *t)
 	free(width);
 }
 
-/* Whether the row has a value in the column: in all rows but the summary, every column has one. */
+/* Whether the row has a value in the column. Every row except the summary has a value in every column. */
 static bool applies(const struct table *t, size_t row, size_t column)
 {
 	return !t->summed || row + 1 < t->rows ||

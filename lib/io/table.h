@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.h -- the table of an experiment: its rows are collected, then printed and written
+ * table.h -- the table of results of an experiment
  *
- * It is printed as lines of tab-separated values (aligned on a terminal) or as
- * JSON, and written as a file of kind `result` or `sweep`, a dataset for each column.
+ * Rows are added with table_row(), and a summary last with table_sum(). The table is printed as lines of
+ * tab-separated values (aligned on a terminal) or as JSON, and written as a file of kind `result` or
+ * `sweep` with one dataset for each column.
  */
 #ifndef IO_TABLE_H
 #define IO_TABLE_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include "io/part.h"
 
-enum table_type { TABLE_TEXT, TABLE_INTEGER, TABLE_REAL, TABLE_FLOAT };	/* a float: with all digits */
+enum table_type { TABLE_TEXT, TABLE_INTEGER, TABLE_REAL, TABLE_FLOAT };	/* FLOAT: 9 digits, exact */
 struct table_column { const char *name; enum table_type type; };
 union table_value { const char *text; double number; };
 
@@ -23,19 +24,19 @@ struct table {
 	bool summed;			/* the last row is a summary of the others */
 };
 
-/* Adds a row. text: values of the columns of text, copied; number: those of the others (NaN: none, shown
- * as -). */
+/* Adds a row. text: the values of the text columns, copied. number: the values of the other columns; NaN
+ * means no value and is printed as -. */
 void table_row(struct table *t, const char *const text[], const double number[]);
-/* Adds the last row, a summary of the others: its first text says of what kind. */
+/* Adds the last row, a summary of the others. Its first text is the name of the summary. */
 void table_sum(struct table *t, const char *const text[], const double number[]);
 
-/* Prints to standard output. JSON: {"rows": [{"name": value, ...}, ...], "first text of the summary":
- * {...}}, null for what is not finite. */
+/* Prints to standard output. JSON: {"rows": [{"name": value, ...}, ...], "name of the summary": {...}};
+ * numbers that are not finite are null. */
 void table_print(const struct table *t, bool json);
-/* Writes each column as a dataset of strings, int64 or f64, and the numbers of a summary as root
- * attributes; closes the output. out NULL: writes nothing. */
+/* Writes each column as a dataset of strings, int64 or f64, and the numbers of the summary as root
+ * attributes. Closes the output. out NULL: writes nothing. */
 void table_write(const struct table *t, struct output *out);
-/* Writes the columns as datasets of a group, in an output that stays open; nothing of an empty table. */
+/* Writes the columns as datasets of a group; the output stays open. An empty table writes nothing. */
 void table_put(const struct table *t, struct output *out, const char *group);
 void table_free(struct table *t);
 #endif

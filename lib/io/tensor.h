@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tensor.h -- a typed n-d view, row-major, of memory that someone else owns */
+/* tensor.h -- a typed n-dimensional view, in row-major order, of borrowed memory */
 #ifndef IO_TENSOR_H
 #define IO_TENSOR_H
 #include <stddef.h>
@@ -20,9 +20,9 @@ struct tensor {
 	void *data;		/* borrowed */
 };
 
-size_t tensor_size(enum tensor_type type);	/* bytes of an element */
+size_t tensor_size(enum tensor_type type);	/* bytes per element */
 const char *tensor_name(enum tensor_type type);	/* "f32" */
-size_t tensor_count(const struct tensor *t);	/* elements */
+size_t tensor_count(const struct tensor *t);	/* number of elements */
 
 struct tensor tensor_of(enum tensor_type type, void *data, int rank, const size_t dim[]);
 struct tensor tensor_1d(enum tensor_type type, void *data, size_t n);

@@ -20,7 +20,7 @@ void links_free(struct links *l)
 	l->item = NULL;
 }
 
-/* Compares paths so that digits in them count as numbers. */
+/* Compares paths; a run of digits is compared as a number. */
 static int natural_compare(const char *a, const char *b)
 {
 	static const char digits[] = "0123456789";
@@ -52,7 +52,7 @@ static int compare_paths(const void *a, const void *b)
 	return c ? c : strcmp(x, y);
 }
 
-/* Paths of a group's members, or of the first that is not a hard link. */
+/* Collects the paths of a group's members, or the first path that is not a hard link. */
 struct members { const char *group; char **path, *soft; size_t n; };
 
 static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, void *arg)
@@ -116,7 +116,8 @@ void tree_forget(struct part *part)
 	part->listed = false;
 }
 
-/* A walk over a part of the chain that begins with head: lists groups with datasets, or notes links. */
+/* A walk over one part of the chain that begins with head. note: records links; otherwise lists groups with
+ * datasets. */
 struct tree_walk { struct part *head, *part; bool note; size_t paths; };
 
 static void note_link(const struct part *part, const char *path, haddr_t address)
