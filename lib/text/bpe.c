@@ -2,12 +2,12 @@
 /*
  * bpe.c -- see bpe.h
  *
- * A heap holds the candidates by rank and place; one whose pair has changed meanwhile is dropped when it is
- * taken out. The time is O(n log n), even for a word that cannot be cut.
+ * A heap has the candidates, ordered by rank and position. A candidate whose pair has changed is dropped
+ * when it is taken from the heap. The time is O(n log n), even for a word that cannot be cut.
  *
- * Where a whole text is one word, as in the style of SentencePiece, it is cut between two characters that
- * no merge joins, so the ids are the same, and each stretch is short. Where a text has words, most have
- * been met before: a table keeps the tokens of short ones, the last of those whose hashes agree.
+ * If a whole text is one word, as in the style of SentencePiece, it is cut between two characters that no
+ * merge joins. The ids are the same, and each span is short. If a text has many words, most are repeated: a
+ * table keeps the tokens of short words. Of words with equal hashes it keeps the last one.
  */
 #include "text/bpe.h"
 #include <stdlib.h>
@@ -42,11 +42,11 @@ struct coder {
 	size_t symbols, max_symbols;
 	struct candidate *heap;
 	size_t heaps, max_heaps;
-	size_t unknown_bytes;		/* of the unknown characters that will be one token */
+	size_t unknown_bytes;		/* of unknown characters that will become one token */
 	bool unknown;
 	struct piece word;
-	size_t done;			/* bytes of the word that tokens stand for */
-	struct known *known, next;	/* next: the word's tokens so far; tokens UINT8_MAX: too many */
+	size_t done;			/* bytes of the word that have tokens */
+	struct known *known, next;	/* next: tokens so far; UINT8_MAX: too many */
 };
 
 struct coder *coder_make(const struct bpe *bpe, const char *name)
@@ -129,7 +129,7 @@ static struct candidate pop(struct coder *c)
 	return top;
 }
 
-/* The next token of the word, of so many of its bytes. */
+/* Appends the next token of the word, for `bytes` of its bytes. */
 static void put_part(struct coder *c, int32_t id, size_t bytes)
 {
 	struct known *k = &c->next;
@@ -144,7 +144,7 @@ static void put_part(struct coder *c, int32_t id, size_t bytes)
 	}
 }
 
-/* Merges the symbols, lowest rank first, and appends the tokens that result. */
+/* Merges the symbols, lowest rank first, and appends the resulting tokens. */
 static void flush(struct coder *c)
 {
 	struct symbol *s = c->symbol;
@@ -187,7 +187,7 @@ static void put_symbol(struct coder *c, int32_t id, size_t bytes)
 	if (c->symbols == c->max_symbols)
 		c->symbol = xgrow(c->symbol, c->max_symbols = 2 * c->max_symbols + 64, sizeof *c->symbol);
 	if (bytes > UINT32_MAX || c->symbols >= UINT32_MAX - 1)
-		die("%s: the text has a stretch of 4 GiB without a place to cut it", c->name);
+		die("%s: the text has 4 GiB in a row that cannot be cut", c->name);
 	s = c->symbol + c->symbols;
 	*s = (struct symbol){ id, c->symbols ? (uint32_t)c->symbols - 1 : UINT32_MAX, UINT32_MAX,
 		(uint32_t)bytes, false };
@@ -212,7 +212,7 @@ static bool has_byte_tokens(const struct bpe *b, size_t n, const char *s)
 	return b->fallback;
 }
 
-/* A character of n bytes as a symbol, as byte tokens, or as unknown. */
+/* Adds a character of n bytes as a symbol, as byte tokens, or as unknown. */
 static void put_character(struct coder *c, size_t n, const char *s)
 {
 	const struct bpe *b = c->bpe;
@@ -231,7 +231,7 @@ static void put_character(struct coder *c, size_t n, const char *s)
 		c->unknown = true;
 		c->unknown_bytes += n;
 	} else {
-		die("%s: there is neither a token for '%.*s' nor an unknown token", c->name, (int)n, s);
+		die("%s: has neither a token for '%.*s' nor an unknown token", c->name, (int)n, s);
 	}
 }
 

@@ -2,9 +2,12 @@
 /*
  * bpe.h -- byte-pair encoding of words
  *
- * Internal to lib/text. The pair of neighbours whose merge has the lowest rank is merged, the leftmost of
- * several, until no pair has a merge. Characters that are not in the vocabulary are byte tokens, or
- * unknown.
+ * Internal to lib/text. Of all pairs of neighbours that have a merge, the pair with the lowest rank is
+ * merged first, the leftmost if there are several, until no pair has a merge. A character that is not in
+ * the vocabulary becomes byte tokens or the unknown token.
+ *
+ * Calling sequence: coder_make(); coder_word(), coder_token() and coder_skip() in the order of the text;
+ * coder_end().
  *
  * Source: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units", ACL 2016;
  * https://github.com/huggingface/tokenizers (models/bpe).
@@ -22,21 +25,22 @@ struct bpe {
 	struct words vocab;
 	struct merges merges;
 	uint64_t *seam;		/* pairs of characters that a merge joins, see vocabulary.h */
-	bool uncut;		/* a word is not cut: some merge joins byte tokens or the unknown token */
+	bool uncut;		/* words must not be cut: a merge joins byte tokens or the unknown token */
 	bool fallback, fuse_unknown, ignore_merges;
 	int32_t byte[256], unknown;	/* ids, or NONE */
 };
 
-/* A text on its way to tokens; work space and words that were met before are kept from word to word. */
+/* The encoding of a text; its work space and its table of known words are kept from word to word. */
 struct coder;
 
 /* name: of the tokenizer, for messages. */
 struct coder *coder_make(const struct bpe *bpe, const char *name);
-/* Appends the tokens of a word. Dies on a character without a token where there is no unknown token. */
+/* Appends the tokens of a word. Fatal error on a character without a token if there is no unknown token. */
 void coder_word(struct coder *c, struct piece word);
-/* Appends a token that stands for `weight` bytes of the text. */
+/* Appends a token for `weight` bytes of the text. */
 void coder_token(struct coder *c, int32_t id, size_t weight);
-/* Bytes of the text that no word holds: the next token stands for them too, behind the last one the last. */
+/* Skips bytes of the text that belong to no word. They count as bytes of the next token, or of the last one
+ * at the end. */
 void coder_skip(struct coder *c, size_t weight);
-struct encoding coder_end(struct coder *c);	/* frees it */
+struct encoding coder_end(struct coder *c);	/* frees c */
 #endif

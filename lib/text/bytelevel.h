@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bytelevel.h -- bytes as characters, as GPT-2's vocabularies write them
+ * bytelevel.h -- bytes as characters, the alphabet of GPT-2's vocabularies
  *
- * Internal to lib/text. A byte that Latin-1 prints (33 to 126, 161 to 172, 174 to 255) is that character; the
- * other 68 are U+0100 and up, in their order: a space is U+0120.
+ * Internal to lib/text. A byte that is a printable character of Latin-1 (33 to 126, 161 to 172, 174 to 255)
+ * is written as that character. The other 68 bytes are written as U+0100 and up, in their order: a space is
+ * U+0120.
  *
  * Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019 (encoder.py of its
  * code).
@@ -12,8 +13,8 @@
 #define TEXT_BYTELEVEL_H
 #include "text/weighted.h"
 
-/* Appends each byte of a piece as the character that stands for it. */
+/* Appends the character of each byte of a piece. */
 void bytelevel_put(struct weighted *to, struct piece from);
-/* The byte that the character at s stands for, of n bytes, or -1. */
+/* The byte of the character at s, of n bytes; -1 if the character stands for none. */
 int bytelevel_byte(const char *s, size_t n);
 #endif

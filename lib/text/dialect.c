@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* dialect.c -- a pattern in Oniguruma's syntax as PCRE2 spells it; see dialect.h */
+/* dialect.c -- translates a pattern from Oniguruma's syntax to PCRE2's; see dialect.h */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/dialect.h"
 #include <pcre2.h>
@@ -10,21 +10,21 @@
 #include <string.h>
 #include "base/error.h"
 
-enum { GROUPS = 250 };	/* within each other, PCRE2's own limit */
+enum { GROUPS = 250 };	/* nested groups; PCRE2's own limit */
 
 struct writer {
-	const char *name, *pattern, *at;	/* at: what is read next */
+	const char *name, *pattern, *at;	/* at: the next byte to read */
 	char *out;
 	size_t n, capacity;
-	size_t atom;		/* of out: where what a quantifier would repeat begins */
-	size_t open[GROUPS], depth;	/* of out: where open groups begin */
+	size_t atom;		/* in out: start of the atom that a quantifier repeats */
+	size_t open[GROUPS], depth;	/* in out: starts of open groups */
 };
 
 #define WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
-#define WIDER WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"	/* outside of sets Oniguruma has these too */
+#define WIDER WORD "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}"	/* Oniguruma's \w outside of sets */
 #define HEX "0-9A-Fa-f"
 
-/* What a name or an escape stands for, outside and inside of a set; NULL: refused there. */
+/* The translation of an escape, outside and inside of a set; NULL: refused there. */
 static const struct meaning { char letter; const char *outside, *inside; } escapes[] = {
 	{ 's', "\\p{White_Space}", "\\p{White_Space}" }, { 'S', "\\P{White_Space}", "\\P{White_Space}" },
 	{ 'w', "[" WIDER "]", WORD }, { 'W', "[^" WIDER "]", NULL },
@@ -48,7 +48,7 @@ static const struct bracket { const char *name, *positive, *negative; } brackets
 	{ NULL, NULL, NULL },
 };
 
-/* Long names of general categories, which PCRE2 has not. */
+/* Long names of general categories, which PCRE2 does not have. */
 static const char *const categories[][2] = {
 	{ "Letter", "L" }, { "Mark", "M" }, { "Number", "N" }, { "Punctuation", "P" }, { "Symbol", "S" },
 	{ "Separator", "Z" }, { "Other", "C" }, { "Uppercase_Letter", "Lu" }, { "Lowercase_Letter", "Ll" },
@@ -77,7 +77,7 @@ static _Noreturn void refuse_pattern(const struct writer *w, const char *at, con
 	die("%s: pattern '%.100s': at byte %zu: %s", w->name, w->pattern, (size_t)(at - w->pattern), why);
 }
 
-/* Whether PCRE2 knows \p{property}. */
+/* Whether PCRE2 supports \p{property}. */
 static bool knows_property(const char *property)
 {
 	char *pattern = xformat("\\p{%s}", property);
@@ -92,7 +92,7 @@ static bool knows_property(const char *property)
 	return known;
 }
 
-/* {name}, {^name} of \p, \P. */
+/* Reads the {name} or {^name} of \p or \P. */
 static void read_property(struct writer *w, bool negative)
 {
 	const char *begin = w->at, *end = *begin == '{' ? strchr(begin, '}') : NULL;
@@ -111,7 +111,7 @@ static void read_property(struct writer *w, bool negative)
 	for (size_t i = 0; i < sizeof categories / sizeof *categories; i++)
 		if (!strcmp(categories[i][0], name))
 			snprintf(name, sizeof name, "%s", categories[i][1]);
-	/* PCRE2 takes a script's name for its Script_Extensions */
+	/* in PCRE2 the bare name of a script means its Script_Extensions */
 	snprintf(script, sizeof script, "sc:%s", name);
 	put_text(w, negative ? "\\P{" : "\\p{");
 	put_text(w, strlen(name) > 2 && knows_property(script) ? script : name);
@@ -119,7 +119,7 @@ static void read_property(struct writer *w, bool negative)
 	w->at = end + 1;
 }
 
-/* \uHHHH, \xHH, \x{...} */
+/* Reads the digits of \uHHHH, \xHH or \x{...}. */
 static void read_code(struct writer *w, char letter)
 {
 	size_t want = letter == 'u' ? 4 : 2, n = strspn(w->at, "0123456789abcdefABCDEF");
@@ -146,7 +146,7 @@ static void read_code(struct writer *w, char letter)
 	w->at += want;
 }
 
-/* What follows a backslash. */
+/* Reads the escape after a backslash. */
 static void read_escape(struct writer *w, bool inside)
 {
 	const char *begin = w->at - 1;
@@ -168,7 +168,7 @@ static void read_escape(struct writer *w, bool inside)
 	} else if ((c | 32) < 'a' || (c | 32) > 'z') {
 		if (c >= '0' && c <= '9')
 			refuse_pattern(w, begin, "an escape by digits is not supported");
-		put_bytes(w, begin, 1);	/* the character itself comes next, as one that means nothing else */
+		put_bytes(w, begin, 1);	/* the character follows, escaped */
 		do
 			put_bytes(w, w->at++, 1);
 		while ((*w->at & 0xc0) == 0x80);
@@ -184,7 +184,7 @@ static void read_escape(struct writer *w, bool inside)
 	}
 }
 
-/* [:name:] or [:^name:] in a set; at stands behind the bracket. */
+/* Reads [:name:] or [:^name:] in a set; `at` is after the first bracket. */
 static void read_bracket(struct writer *w)
 {
 	const char *begin = w->at + 1, *end = strstr(begin, ":]");
@@ -205,7 +205,7 @@ static void read_bracket(struct writer *w)
 	refuse_pattern(w, begin, "this POSIX bracket is not supported");
 }
 
-/* A set; at stands behind its bracket. */
+/* Reads a set; `at` is after its bracket. */
 static void read_set(struct writer *w)
 {
 	const char *begin = w->at - 1;
@@ -234,7 +234,8 @@ static void read_set(struct writer *w)
 	w->at++;
 }
 
-/* Options, (?im-im) or (?im-im:, as PCRE2 names them: m lets a dot be any character. */
+/* Reads options, (?im-im) or (?im-im:, and writes them under PCRE2's names. Oniguruma's m lets a dot match
+ * every character. */
 static void read_options(struct writer *w)
 {
 	const char *begin = w->at;
@@ -244,7 +245,7 @@ static void read_options(struct writer *w)
 		put_text(w, *w->at == 'm' ? "s" : *w->at == 'i' ? "i" : "-");
 	if (w->at == begin || (*w->at != ':' && *w->at != ')'))
 		refuse_pattern(w, begin, "this kind of group is not supported");
-	/* elsewhere what follows, alternatives too, would be a group of its own in Oniguruma */
+	/* elsewhere Oniguruma would make the rest, alternatives too, a group */
 	if (*w->at == ')' && begin != w->pattern + 2)
 		refuse_pattern(w, begin, "options within a pattern need a group, (?i:...)");
 	if (*w->at == ')') {
@@ -256,7 +257,7 @@ static void read_options(struct writer *w)
 	w->at++;
 }
 
-/* The head of a group; at stands behind its parenthesis. */
+/* Reads the head of a group; `at` is after its parenthesis. */
 static void read_group(struct writer *w)
 {
 	static const char *const heads[] = { "?:", "?=", "?!", "?>", "?<=", "?<!" };
@@ -281,7 +282,7 @@ static void read_group(struct writer *w)
 	read_options(w);
 }
 
-/* A brace: {n}, {n,}, {,m}, {n,m} repeat the last atom; any other is itself. */
+/* Reads a brace: {n}, {n,}, {,m} and {n,m} repeat the last atom; any other brace is a character. */
 static void read_brace(struct writer *w)
 {
 	const char *s = w->at;
@@ -296,7 +297,7 @@ static void read_brace(struct writer *w)
 	w->at += all + 1;
 	if (*w->at == '?' && !comma)
 		refuse_pattern(w, w->at, "{n}? is not supported");
-	if (*w->at == '+') {	/* repeats what is repeated, and is not possessive */
+	if (*w->at == '+') {	/* repeats the repetition; it is not possessive */
 		put_bytes(w, "   ", 3);
 		memmove(w->out + w->atom + 3, w->out + w->atom, w->n - w->atom - 3);
 		memcpy(w->out + w->atom, "(?:", 3);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* dialect.h -- a pattern in Oniguruma's syntax as PCRE2 spells it */
+/* dialect.h -- translates a pattern from Oniguruma's syntax to PCRE2's */
 #ifndef TEXT_DIALECT_H
 #define TEXT_DIALECT_H
 
-/* free() it. name: of the file, for messages. Dies on what regex.h says is refused, with the offset. */
+/* The caller frees the result. name: of the file, for messages. Fatal error, with the offset, on syntax
+ * that is not supported (regex.h). */
 char *dialect_translate(const char *name, const char *pattern);
 #endif

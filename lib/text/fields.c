@@ -47,7 +47,7 @@ const char *field_required(const char *name, const json_t *o, const char *key)
 
 struct fields_walk { const char *name, *what, *list; const struct field_row *rows; void *to; };
 
-/* Their types, with commas between them. */
+/* The types of the rows, separated by commas. */
 static char *known(const struct field_row *rows)
 {
 	char *y = xformat("Sequence");

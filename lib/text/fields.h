@@ -2,24 +2,26 @@
 /*
  * fields.h -- members of the objects of a tokenizer.json
  *
- * Internal to lib/text. name: of the file, for messages. null counts as absent.
+ * Internal to lib/text. A member that is null counts as absent. A wrong type is a fatal error. name: of the
+ * file, for messages.
  */
 #ifndef TEXT_FIELDS_H
 #define TEXT_FIELDS_H
 #include <jansson.h>
 #include <stdbool.h>
 
-enum { SEQUENCE_DEPTH = 16 };	/* Sequences within each other; more are refused */
+enum { SEQUENCE_DEPTH = 16 };	/* nested Sequences; deeper ones are refused */
 
-/* A member, which must have that type; NULL if there is none. */
+/* A member, which must have this type; NULL if absent. */
 const json_t *field(const char *name, const json_t *o, const char *key, json_type type);
 bool field_flag(const char *name, const json_t *o, const char *key, bool otherwise);
-const char *field_string(const char *name, const json_t *o, const char *key);	/* or NULL */
-const char *field_required(const char *name, const json_t *o, const char *key);	/* a string, not empty */
+const char *field_string(const char *name, const json_t *o, const char *key);	/* NULL if absent */
+const char *field_required(const char *name, const json_t *o, const char *key);	/* a non-empty string */
 
 /*
- * A list of parts, which are known by their types. `what`: the member of the file, "normalizer"; list: where
- * a part of type Sequence holds others. rows end with type NULL; a type that has none is refused by name.
+ * Reads a list of parts by their types. what: the member of the file, such as "normalizer". list: the
+ * member of a part of type Sequence that has its parts. rows: the known types, ended by type NULL; other
+ * types are refused by name.
  */
 struct field_row {
 	const char *type;

@@ -2,8 +2,8 @@
 /*
  * normalize.h -- steps that rewrite a text before it is cut into tokens
  *
- * Internal to lib/text. Kinds are rows of a table in normalize.c: Prepend (a string before a text that is not
- * empty), Replace (of a string or a pattern), NFC, NFD, NFKC, NFKD, Lowercase, ByteLevel.
+ * Internal to lib/text. The kinds of steps are rows of a table in normalize.c: Prepend (a string before a
+ * text that is not empty), Replace (of a string or a pattern), NFC, NFD, NFKC, NFKD, Lowercase, ByteLevel.
  *
  * Source: https://github.com/huggingface/tokenizers (normalizers).
  */
@@ -28,15 +28,15 @@ struct steps {
 	struct step *step;
 };
 
-/* Puts s->to in place of each match of s->from. */
+/* Replaces each match of s->from by s->to. */
 void step_replace(const struct step *s, struct weighted *to, struct piece from);
 
-/* The member "normalizer" of a tokenizer.json; name: for messages. */
+/* Reads the member "normalizer" of a tokenizer.json; name: for messages. */
 struct steps steps_read(const char *name, const json_t *root);
-/* Changes b; spare is workspace. */
+/* Applies the steps to b; spare is workspace. */
 void steps_run(const struct steps *s, struct weighted *b, struct weighted *spare);
 void steps_free(struct steps *s);
 
-/* The member "pattern" of a part, {"String": ...} or {"Regex": ...}. */
+/* Reads the member "pattern" of a part, {"String": ...} or {"Regex": ...}. */
 struct regex *pattern_read(const char *name, const json_t *o);
 #endif

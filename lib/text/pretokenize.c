@@ -8,11 +8,11 @@
 #include "text/fields.h"
 #include "text/patterns.h"
 
-/* Whitespace, and Punctuation (ASCII's and all of Unicode's), in PCRE2's dialect. */
+/* Patterns of Whitespace and of Punctuation (ASCII's and Unicode's), in PCRE2's dialect. */
 #define WORDS "[" PATTERN_WORD "]+|[^" PATTERN_WORD "\\p{White_Space}]+"
 #define PUNCTUATION "[\\p{P}!-/:-@\\[-`{-~]"
 
-/* Hands a piece to the cut with this number, or to whoever wants the words. */
+/* Passes a piece to cut i, or to the callback after the last cut. */
 static void hand_on(struct cutter *w, size_t i, struct piece p)
 {
 	if (!p.n)
@@ -23,7 +23,7 @@ static void hand_on(struct cutter *w, size_t i, struct piece p)
 		w->cuts->cut[i].run(w, i, p);
 }
 
-/* The span that is not handed on yet, since the next may join it. */
+/* The last span; it is kept back, since the next span may join it. */
 struct pending { size_t begin, end; bool any, match; };
 
 static void release(struct cutter *w, size_t i, struct piece p, const struct pending *last)
@@ -72,7 +72,7 @@ static bool starts_with(struct piece p, const char *s, size_t n)
 	return p.n >= n && !memcmp(p.text, s, n);
 }
 
-/* Workspace number k of a cut, empty. */
+/* Workspace number k of a cut, emptied. */
 static struct weighted *begin_cut(const struct cutter *w, size_t i, size_t k)
 {
 	struct weighted *b = w->work + 2 * i + k;
@@ -88,7 +88,7 @@ static void made(struct cutter *w, const struct weighted *b)
 	w->room -= w->room > b->n ? b->n : 0;
 }
 
-/* Puts a string before a piece that does not start with it, as the scheme says. */
+/* Inserts a string before a piece that does not start with it, if the scheme requires it. */
 static void run_prefix(struct cutter *w, size_t i, struct piece p)
 {
 	const struct cut *c = w->cuts->cut + i;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pretokenize.h -- a text cut into words, which tokens do not cross
+ * pretokenize.h -- cuts a text into words, which tokens do not cross
  *
- * Internal to lib/text. Kinds are rows of a table in pretokenize.c: Split, Digits, Punctuation, Whitespace,
- * WhitespaceSplit, CharDelimiterSplit, ByteLevel, Metaspace. Each is made of cuts, which cut or rewrite
- * what the one before hands on, piece by piece, so that work space is a piece.
+ * Internal to lib/text. The kinds of pre-tokenizers are rows of a table in pretokenize.c: Split, Digits,
+ * Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit, ByteLevel, Metaspace. Each consists of
+ * cuts. A cut divides or rewrites the pieces from the cut before it, one by one, so the work space is one
+ * piece.
+ *
+ * Calling sequence: cuts_read(); for each encoding cuts_begin(), cuts_run() on each text, cuts_end();
+ * cuts_free().
  *
  * Source: https://github.com/huggingface/tokenizers (pre_tokenizers, tokenizer/normalizer.rs).
  */
@@ -14,11 +18,11 @@
 #include <stddef.h>
 #include "text/normalize.h"
 
-/* What becomes of matches of a pattern and of what stands between them; both are spans. */
+/* The treatment of the spans of a piece: matches of the pattern, and the text between matches. */
 enum behavior {
-	BEHAVIOR_REMOVED,	/* matches are dropped */
+	BEHAVIOR_REMOVED,	/* matches are removed */
 	BEHAVIOR_ISOLATED,	/* each span is a piece */
-	BEHAVIOR_PREVIOUS,	/* a match belongs to what stands between it and the match before */
+	BEHAVIOR_PREVIOUS,	/* a match is joined to the span before it */
 	BEHAVIOR_NEXT,
 	BEHAVIOR_CONTIGUOUS,	/* neighbours of a kind are a piece */
 };

@@ -13,16 +13,16 @@
 
 enum {
 	PATTERN_MAX = 1 << 16,		/* bytes of a pattern */
-	STEPS_MAX = 10000000,		/* of a search from one place */
+	STEPS_MAX = 10000000,		/* of one search */
 	HEAP_MAX = 256 << 10,		/* KiB of a search */
-	STACK_MAX = 1 << 20,		/* bytes of compiled code; what needs more is interpreted */
-	/* Machine code pays from this many bytes of a text on, or from this many searches. */
+	STACK_MAX = 1 << 20,		/* bytes of stack of machine code; beyond it the interpreter runs */
+	/* Machine code pays off for texts of at least this many bytes, or after this many searches. */
 	JIT_BYTES = 4096, JIT_SEARCHES = 1024,
 };
 
 struct regex {
 	const char *name;
-	char *pattern;			/* as PCRE2 has it */
+	char *pattern;			/* in PCRE2's syntax */
 	pcre2_general_context *memory;
 	pcre2_compile_context *compile;
 	pcre2_match_context *limits;
@@ -91,7 +91,7 @@ struct regex *regex_make(const char *name, const char *pattern, enum dialect dia
 	return r;
 }
 
-/* Machine code, where the library can make any. */
+/* Compiles to machine code, if the library supports it. */
 static void compile_further(struct regex *r)
 {
 	r->jit = JIT_NONE;
@@ -106,7 +106,7 @@ static void compile_further(struct regex *r)
 
 bool regex_find(const struct regex *regex, size_t n, const char *s, size_t from, size_t *begin, size_t *end)
 {
-	struct regex *r = (struct regex *)regex;	/* what matches are kept in, and machine code */
+	struct regex *r = (struct regex *)regex;	/* for match data and machine code */
 	PCRE2_SPTR text = (PCRE2_SPTR)s;
 	const size_t *found;
 	int got = PCRE2_ERROR_JIT_STACKLIMIT;

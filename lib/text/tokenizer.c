@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenizer.c -- reading tokenizer.json; see tokenizer.h
+ * tokenizer.c -- reads tokenizer.json; see tokenizer.h
  *
  * It fills struct tokenizer (tokenizer_private.h), which tokenizer_encode.c runs. A part of an unknown type
- * is refused, by name.
+ * is refused by name.
  *
  * Source: https://github.com/huggingface/tokenizers (the serialization of each part).
  */
@@ -37,10 +37,8 @@ static int by_id(const void *a, const void *b)
 	return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : strcmp(x->text, y->text);
 }
 
-/*
- * All tokens by their ids. Two of one id are refused: merges are found by id, so they would join characters
- * that have no seam, and nobody could tell what the id stands for.
- */
+/* Lists all tokens by their ids. Two tokens with one id are refused: merges are found by id, so they would
+ * join characters that have no seam, and the text of the id would not be defined. */
 static void list_tokens(struct tokenizer *t)
 {
 	const struct words *w = &t->bpe.vocab;
@@ -92,7 +90,7 @@ static void read_vocab(struct tokenizer *t, const json_t *model)
 	}
 }
 
-/* The two parts of a merge, "a b" or ["a", "b"]; false if it is neither. */
+/* Finds the two parts of a merge, "a b" or ["a", "b"]; false for any other value. */
 static bool merge_parts(const json_t *v, const char *part[2], size_t length[2])
 {
 	const char *s = json_string_value(v), *gap;
@@ -221,7 +219,7 @@ static void read_added(struct tokenizer *t)
 		read_added_token(t, json_array_get(array, i), i);
 }
 
-/* Reads BOS: the one special token before the text in a TemplateProcessing. */
+/* Reads BOS: the only special token before the text in a TemplateProcessing. */
 static void read_template(const char *name, const json_t *o, void *to)
 {
 	struct tokenizer *t = to;
@@ -246,7 +244,7 @@ static void read_template(const char *name, const json_t *o, void *to)
 	}
 }
 
-/* ByteLevel changes offsets, and no ids. */
+/* ByteLevel changes offsets, but not ids. */
 static void read_nothing(const char *name, const json_t *o, void *to)
 {
 	(void)name, (void)o, (void)to;
@@ -288,7 +286,7 @@ static bool is_bpe(const json_t *root)
 	const json_t *model = json_object_get(root, "model");
 	const char *type = json_string_value(json_object_get(model, "type"));
 
-	/* old files have no type */
+	/* old files lack it */
 	return type ? !strcmp(type, "BPE") :
 		json_object_get(model, "merges") && json_object_get(model, "vocab");
 }

@@ -42,7 +42,7 @@ static struct piece text_at(const struct texts *t, size_t i)
 	return (struct piece){ t->end[i] - begin, t->text ? t->text + begin : "", NULL, false };
 }
 
-/* Appends bytes, U+FFFD for each sequence that is not valid UTF-8. */
+/* Appends bytes; each sequence that is not valid UTF-8 becomes U+FFFD. */
 static void put_mended(struct texts *to, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n;) {
@@ -86,7 +86,7 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* The byte that "<0x41>" stands for, or -1. */
+/* The byte of a token such as "<0x41>", or -1. */
 static int byte_of(struct piece p)
 {
 	const char *s = p.text;
@@ -96,7 +96,7 @@ static int byte_of(struct piece p)
 	return digit(s[3]) << 4 | digit(s[4]);
 }
 
-/* Bytes in a row: the text that they are, or U+FFFD for each. */
+/* A run of byte tokens becomes its text if that is valid UTF-8, or else one U+FFFD per byte. */
 static void run_fallback(const struct decoder *d, const struct texts *from, struct texts *to)
 {
 	char *run = xgrow(NULL, from->n + 1, 1);
@@ -164,7 +164,7 @@ static void run_metaspace(const struct decoder *d, const struct texts *from, str
 	}
 }
 
-/* Bytes of all tokens; a token with a character that stands for no byte is text. */
+/* Joins the bytes of all tokens. A token with a character that stands for no byte is kept as text. */
 static void run_bytes(const struct decoder *d, const struct texts *from, struct texts *to)
 {
 	struct texts all = { 0 };

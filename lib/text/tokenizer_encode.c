@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokenizer_encode.c -- from a text to ids, added tokens first; see tokenizer_private.h */
+/* tokenizer_encode.c -- from a text to ids; see tokenizer_private.h */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -13,7 +13,7 @@ struct encoder {
 	bool special;
 	struct coder *coder;
 	struct cutter cutter;
-	size_t room;			/* bytes that the normalizer may still make */
+	size_t room;			/* bytes that the normalizer may still write */
 };
 
 static void put_word(void *arg, struct piece word)
@@ -26,7 +26,7 @@ static void put_gap(void *arg, struct piece gap)
 	coder_skip(((struct encoder *)arg)->coder, piece_weight(gap));
 }
 
-/* Bytes of white space (Unicode's property) at s, or 0. */
+/* The length in bytes of a white space (Unicode's property) at s, or 0. */
 static size_t space(const char *s, size_t n)
 {
 	static const char *const spaces[] = { "\t", "\n", "\v", "\f", "\r", " ", "\xc2\x85", "\u00a0",
@@ -39,7 +39,7 @@ static size_t space(const char *s, size_t n)
 	return 0;
 }
 
-/* The longest added token at the start of s; NONE if there is none. */
+/* The longest added token at the start of s, or NONE. */
 static int32_t finder_match(const struct finder *f, size_t n, const char *s, size_t *length)
 {
 	if (!f->first[(unsigned char)*s])
@@ -55,7 +55,7 @@ static int32_t finder_match(const struct finder *f, size_t n, const char *s, siz
 	return NONE;
 }
 
-/* Where the character before `end` begins; end > 0. */
+/* The start of the character before `end`; end > 0. */
 static size_t character_before(const char *s, size_t end)
 {
 	do
@@ -64,7 +64,7 @@ static size_t character_before(const char *s, size_t end)
 	return end;
 }
 
-/* Whether neither side of text[begin ... end) continues a word. */
+/* Whether the characters on both sides of text[begin ... end) are not of words. */
 static bool stands_alone(const struct tokenizer *t, struct piece p, size_t begin, size_t end)
 {
 	size_t from, to;
@@ -85,7 +85,7 @@ static bool stands_alone(const struct tokenizer *t, struct piece p, size_t begin
 	return true;
 }
 
-/* Where an added token in p.text[*begin ... *end) begins and ends with the white space that belongs to it. */
+/* Extends an added token, p.text[*begin ... *end), by the white space that belongs to it. */
 static void take_space(const struct added *a, struct piece p, size_t done, size_t *begin, size_t *end)
 {
 	size_t w;
@@ -101,7 +101,7 @@ static void take_space(const struct added *a, struct piece p, size_t done, size_
 		*end += w;
 }
 
-/* Adds the added tokens to the output, and hands on what stands between them. */
+/* Appends the added tokens to the output, and passes the text between them on. */
 static void split_added(struct encoder *e, const struct finder *f, struct piece p,
 	void (*hand_on)(struct encoder *e, struct piece p))
 {
@@ -146,7 +146,7 @@ static void encode_raw(struct encoder *e, struct piece p)
 	weighted_copy(&b, p);
 	steps_run(&e->t->normalizer, &b, &spare);
 	weighted_free(&spare);
-	e->room -= b.n - (b.n == e->room);	/* 0 would be no limit */
+	e->room -= b.n - (b.n == e->room);	/* 0 would mean no limit */
 	split_added(e, &e->t->normal, weighted_piece(&b, p.first), encode_normal);
 	weighted_free(&b);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenizer_private.h -- a tokenizer as tokenizer.c reads it, tokenizer_encode.c and tokenizer_decode.c run
- * it
+ * tokenizer_private.h -- the struct of a tokenizer, shared by tokenizer.c, tokenizer_encode.c and
+ * tokenizer_decode.c
  *
- * Internal to lib/text; tokenizer.h has the functions. The steps of a text: U+FFFD for what is not valid
- * UTF-8 · added tokens are cut out · normalizer · added tokens that are looked for in normalized text are
- * cut out · pre-tokenizer · BPE of each word.
+ * Internal to lib/text; tokenizer.h has the functions. The steps of an encoding: bytes that are not valid
+ * UTF-8 become U+FFFD · added tokens are cut out · normalizer · added tokens that are matched in normalized
+ * text are cut out · pre-tokenizer · BPE of each word.
  *
  * Source: https://github.com/huggingface/tokenizers (tokenizer/added_vocabulary).
  */
@@ -21,11 +21,11 @@
 #include "text/tokenizer_decode_private.h"
 #include "text/vocabulary.h"
 
-enum { ADDED_MAX = 512 };	/* bytes of an added token */
+enum { ADDED_MAX = 512 };	/* most bytes of an added token */
 
 struct added { int32_t id; bool special, lstrip, rstrip, single_word; };
 
-/* Added tokens that are looked for in the raw text, or in the normalized one. */
+/* Added tokens that are matched in the raw text, or in the normalized one. */
 struct finder {
 	struct words words;	/* content → index into added */
 	bool first[256], length[ADDED_MAX + 1];	/* first bytes and lengths that occur */

@@ -9,11 +9,12 @@
 
 enum {
 	MARKS = 256,
-	EXPANSION = 18,		/* code points that one decomposes into, at most (U+FDFA) */
+	EXPANSION = 18,		/* most code points that one decomposes into (U+FDFA) */
 	MAX = (MARKS + 1) * EXPANSION,
 };
 
-/* Whether a code point may join one before it: a mark, a Hangul vowel or final, or what decomposes to one. */
+/* Whether a code point may combine with the one before it: a mark, a Hangul vowel or final, or one that
+ * decomposes to one. */
 static bool joins(uint32_t c)
 {
 	utf8proc_category_t category;
@@ -27,7 +28,7 @@ static bool joins(uint32_t c)
 		category == UTF8PROC_CATEGORY_ME;
 }
 
-/* Bytes of a character and the marks behind it. */
+/* The length in bytes of a character and the marks after it. */
 static size_t cluster(struct piece p)
 {
 	size_t n = 0;
@@ -65,7 +66,7 @@ void unicode_normalize(struct weighted *to, struct piece from, enum unicode_form
 		struct piece rest = piece_part(from, i, from.n), p;
 		utf8proc_ssize_t got;
 
-		/* ASCII stays, but for the last before something else */
+		/* ASCII is unchanged, except for its last character before non-ASCII */
 		for (n = 0; n < rest.n && !(rest.text[n] & 0x80); n++)
 			;
 		n -= n && n < rest.n;

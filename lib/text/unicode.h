@@ -11,9 +11,10 @@
 enum unicode_form { UNICODE_NFC, UNICODE_NFD, UNICODE_NFKC, UNICODE_NFKD };
 
 /*
- * Append a text in the form, or in lower case, character by character. A character with the marks that follow
- * it that comes out changed weighs at its first byte. Of more than 256 marks in a row each 256 are
- * normalized by themselves, since sorting them takes the square of their number.
+ * Append a text in the normalization form, or in lower case, character by character. A character and the
+ * marks that follow it are one unit; if it changes, the first byte of the result has the weight of the
+ * whole unit. A run of more than 256 marks is normalized in groups of 256, since the time to sort marks
+ * grows with the square of their number.
  */
 void unicode_normalize(struct weighted *to, struct piece from, enum unicode_form form);
 void unicode_lower(struct weighted *to, struct piece from);

@@ -7,7 +7,7 @@ size_t utf8_character(const char *s, size_t n, bool *valid)
 {
 	const unsigned char *u = (const unsigned char *)s;
 	size_t length = *u < 0x80 ? 1 : *u < 0xc2 ? 0 : *u < 0xe0 ? 2 : *u < 0xf0 ? 3 : *u < 0xf5 ? 4 : 0;
-	/* the second byte: no overlong forms, no surrogates, nothing beyond U+10FFFF */
+	/* the second byte excludes overlong forms, surrogates, and values beyond U+10FFFF */
 	unsigned char low = *u == 0xe0 ? 0xa0 : *u == 0xf0 ? 0x90 : 0x80;
 	unsigned char high = *u == 0xed ? 0x9f : *u == 0xf4 ? 0x8f : 0xbf;
 	size_t have = 1;

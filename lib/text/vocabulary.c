@@ -97,7 +97,7 @@ uint64_t *seams_make(void)
 
 void seams_put(uint64_t *seam, const char *left, size_t n, const char *right, size_t m)
 {
-	size_t last = n - 1, bit;	/* where the last character of `left` begins */
+	size_t last = n - 1, bit;	/* start of the last character of `left` */
 	bool valid;
 
 	while (last && n - last < 4 && (left[last] & 0xc0) == 0x80)

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "text/utf8.h"
 
-/* Twice what the longest decomposition (NFKD of U+FDFA, 11 times as long) and two bytes for each make, with
- * signs put between; a short text may get a long one before it. */
+/* Twice the growth of the longest decomposition (NFKD of U+FDFA, 11 times), written as two bytes each, with
+ * strings between them. AT_MIN lets a short text have a long prefix. */
 enum { LONGER = 64, AT_MIN = 1 << 16 };
 
 size_t weighted_room(size_t n)
