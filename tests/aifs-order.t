@@ -40,7 +40,7 @@ no 'bytes of other tokens' 1 'few-bytes.h5: /bytes: expected a row for each of 4
 no 'images without modalities' 1 "no-modality.h5: /modality: token 1 is text, and one of an image's" \
 	aifs-order no-modality.h5 -o bad.h5
 for s in far before nothing long; do
-	no "a span: $s" 1 "span-$s.h5: /image_span: image 0 has tokens" aifs-order span-$s.h5 -o bad.h5
+	no "a span: $s" 1 "span-$s.h5: /image_span: image 0 has first token" aifs-order span-$s.h5 -o bad.h5
 done
 no 'a span with text' 1 "span-text-in.h5: /modality: token 0 is text, and one of an image's" \
 	aifs-order span-text-in.h5 -o bad.h5

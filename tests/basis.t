@@ -17,7 +17,7 @@ done
 
 # --- every filter of a model: what it does to the inputs of layers, and to the basis ---
 
-# NAME|model|filter|filter that it is compared with, or cat|other: layers see other inputs; same: they do not
+# NAME|model|filter|filter that it is compared with, or cat|other: layers have other inputs; same: they do not
 awq='awq-scale --hessian h.h5' rtn='dpq-run --compensate none'
 cat >filters <<END
 ln2rms|gpt2|ln2rms|cat|other
@@ -137,16 +137,16 @@ rm -f x.h5
 while read -r command; do
 	# shellcheck disable=SC2086
 	no "$command" 1 \
-		"its layers see other inputs than those of [a-z0-9]*.h5 \(attribute basis\): .* \
+		"its layers have other inputs than those of [a-z0-9]*.h5 \(attribute basis\): .* \
 was made by '.*hadamard-rotate .*', .* was made by" $command -o x.h5
 	last=${command##* } rest=${command% *}
 	# shellcheck disable=SC2086
-	no '... from a pipe' 1 'see other inputs' sh -c "cat $last | ${rest} - -o x.h5"
+	no '... from a pipe' 1 'have other inputs' sh -c "cat $last | ${rest} - -o x.h5"
 done <mixtures
 ok '... and nothing is written' [ ! -e x.h5 ]
 grep -v tensor-join mixtures | while read -r command; do
 	$command --force-basis -o x.h5 >out 2>err || { echo "$command" && cat err; } >>failed
-	grep -q 'warning: .*see other inputs' err || echo "$command: no warning" >>failed
+	grep -q 'warning: .*have other inputs' err || echo "$command: no warning" >>failed
 done
 is '--force-basis goes on, and warns' "$(cat failed 2>/dev/null)" ''
 ok '... the history says so' \
@@ -155,7 +155,7 @@ ok '... the history says so' \
 warns '... and without effect where files fit' 'without effect here: --force-basis' \
 	dpq-run --force-basis --hessian h1.h5 --group 8 r1.h5 -o x.h5
 warns 'a file without a basis' \
-	'has no attribute basis: cannot check that its layers see the same inputs as those of h1.h5' dpq-run \
+	'has no attribute basis: cannot check that its layers have the same inputs as those of h1.h5' dpq-run \
 	--hessian h1.h5 --group 8 "$ref/llama-gqa.h5" -o x.h5
 py no_digest
 no 'a basis that is no digest' 1 "bad.h5: /: attribute basis is 'none', expected 64 hexadecimal digits" \
@@ -164,7 +164,7 @@ no 'a basis that is no digest' 1 "bad.h5: /: attribute basis is 'none', expected
 dpq-run -q --compensate none --group 8 --shard 1/2 r1.h5 -o f1.h5
 cat r1.h5 | dpq-run -q --compensate none --group 8 --shard 2/2 -o f2.h5
 ok 'shards of one model, which one read as a file and one from a pipe' tensor-join f1.h5 f2.h5 -o x.h5
-no '... and of two' 1 'see other inputs' tensor-join f1.h5 a2.h5 -o x.h5
+no '... and of two' 1 'have other inputs' tensor-join f1.h5 a2.h5 -o x.h5
 
 # --- sums are of one model ---
 

@@ -116,7 +116,7 @@ no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5
 no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5
 no 'an activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
 no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tokens t.h5 deep.h5
-no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config knows 1' run --tokens t.h5 shallow.h5
+no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config has 1' run --tokens t.h5 shallow.h5
 no 'another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
 no 'no embeddings' 1 'no-embed.h5: /model/embed_tokens/weight: is missing; embeddings are expected before the blocks' \
@@ -130,7 +130,7 @@ done
 no 'no weight' 1 'no-q.h5: /model/layers/1/self_attn/q_proj: ' run --tokens t.h5 no-q.h5
 no 'NaN' 1 'nan.h5: /model/layers/0/mlp/up_proj/weight: holds infinite or undefined' run --tokens t.h5 nan.h5
 no 'infinity' 1 'inf.h5: /model/layers/0/input_layernorm/weight: holds' run --tokens t.h5 inf.h5
-no 'half a branch' 1 'branch.h5: /model/layers/0/mlp/up_proj/branch_a: is there, but no branch_b' \
+no 'half a branch' 1 'branch.h5: /model/layers/0/mlp/up_proj/branch_a: is present, but no branch_b' \
 	run --tokens t.h5 branch.h5
 no 'overflow' 1 'overflow' run --tokens t.h5 big.h5
 no 'no JSON' 1 'junk.h5: /config: not JSON' run --tokens t.h5 junk.h5
@@ -165,7 +165,7 @@ no 'an online rotation that does not fit' 1 \
 	"third.h5: $up: attribute online_hadamard is 3, expected the order of .* divides 32 columns, such as 32" run \
 	--tokens t.h5 third.h5
 no 'an online rotation of embeddings' 1 \
-	"table.h5: /model/embed_tokens: attribute online_hadamard is of layers of blocks" run --tokens t.h5 table.h5
+	"table.h5: /model/embed_tokens: attribute online_hadamard is only allowed in layers" run --tokens t.h5 table.h5
 
 # keys and values that are rounded
 run --tokens t.h5 --kv-format none "$model" >x && ok 'keys and values as they are' cmp x a

@@ -109,9 +109,9 @@ refused list "'mlp_only_layers' must be a list of blocks"
 refused step "'decoder_sparse_step' must be a whole number from 1"
 refused huge '65536 blocks of 65536 experts are too many'
 for f in missing dense; do
-	no "hessian-accum: $f" 1 'has neither weight nor codes: no linear layer' \
+	no "hessian-accum: $f" 1 'has neither weight nor codes: not a linear layer' \
 		hessian-accum --ctx 37 --tokens t.h5 $f.h5
-	no "dpq-run: $f" 1 'has neither weight nor codes: no linear layer' dpq-run -q --compensate none $f.h5
+	no "dpq-run: $f" 1 'has neither weight nor codes: not a linear layer' dpq-run -q --compensate none $f.h5
 done
 # The same of a checkpoint; experts of Mixtral have other names there and here.
 py folders

@@ -168,7 +168,7 @@ for method in fbquant svdquant caldera eora; do
 done
 # files that are wrong
 py faults
-for f in "no-b:branch_a: is there, but no branch_b" "rank:branch_b/weight: .*expected" \
+for f in "no-b:branch_a: is present, but no branch_b" "rank:branch_b/weight: .*expected" \
 	"nan:branch_a/weight: holds infinite" "loop:branch_a: has a branch_a" "bias:branch_a: has a bias" \
 	"empty:branch_a: has neither" "huge:branch_a: is of rank 100, expected at most 32"; do
 	no "a file with ${f#*:}" 1 "^eval-ppl: ${f%%:*}.h5: $up/${f#*:}" \

@@ -291,7 +291,7 @@ refused minus-codes 'holds int64 values that do not fit uint8' of_model
 refused large-codes 'holds int32 values that do not fit uint8' of_model
 refused signed-packed 'holds int32 values that do not fit uint32' of_model
 ok 'packed words as int32, all positive' of_model small-packed.h5
-refused scale8 'scale8: is there, but attribute compute names no format' of_model
+refused scale8 'scale8: is present, but attribute compute names no format' of_model
 refused large-scale 'holds f64 values that do not fit f32' of_model
 ok 'scales for two modalities, tokens of one' of_model modality-scales.h5
 ok 'one modality' of_model one-modality.h5
@@ -299,11 +299,11 @@ ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
 refused mode-none 'no attribute act_mode specifies' of_model
 refused mode-number 'attribute act_mode is not one text' of_model
 refused many-scales 'act_scale: has 8 values, expected 1' of_model
-refused saturate 'attribute saturate is there, but attribute compute names no format' of_model
+refused saturate 'attribute saturate is present, but attribute compute names no format' of_model
 refused storage 'attribute storage is not one text' of_model
 dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5
 py zero_point int5.h5
-refused int5 'zero: is there, but the storage format has no zero point' of_model
+refused int5 'zero: is present, but the storage format has no zero point' of_model
 # scales of a type
 for s in mxfp4 nvfp4 'int4 --scale-dtype bf16' 'e2m1 --scale-dtype f16'; do
 	# shellcheck disable=SC2086
@@ -315,7 +315,7 @@ refused mx-small 'up_proj/scale: holds 2.938.*e-39, which is not a number of e8m
 refused mx-zero 'up_proj/scale: holds 0, expected positive' of_model
 refused mx-nan 'up_proj/scale: holds nan' of_model
 refused mx-f32 'attribute scale_dtype is f32, the scales of mxfp4 are e8m0' of_model
-refused mx-divided 'scale_tensor: is there, but scale_dtype is not e4m3fn' of_model
+refused mx-divided 'scale_tensor: is present, but scale_dtype is not e4m3fn' of_model
 ok 'what a storage says of its scales need not be said again' of_model mx-none.h5
 refused nv-odd 'holds 17, which is not a number of e4m3fn' of_model
 refused nv-large 'holds 480, which is not a number of e4m3fn' of_model

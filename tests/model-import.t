@@ -199,7 +199,7 @@ wrong groups '2 attention heads are not a multiple of 3 key and value heads'
 wrong gpt2-scale "'scale_attn_weights' is not supported other than true"
 wrong gpt2-layer "'scale_attn_by_inverse_layer_idx' is not supported other than false"
 wrong gpt2-heads 'hidden size 8 is not a multiple of 5 heads'
-for f in odd none over; do wrong neox-$f 'positions turn [0-9.]* of 8 channels of a head, expected an even number'; done
+for f in odd none over; do wrong neox-$f 'positions rotate [0-9.]* of 8 channels of a head, expected an even'; done
 wrong neox-null "'rotary_pct' must be a positive number"
 wrong neox-inside "'partial_rotary_factor' must be a positive number"
 wrong neox-base "'rotary_emb_base' must be a positive number"

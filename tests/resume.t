@@ -107,7 +107,7 @@ going_on 'Hessians of what sees images' '1 2 3 5 6 99' hessian-accum --tokens vl
 hessian-accum -q --tokens t.h5 --ctx 32 --shard 1/2 model.h5 -o one.h5
 hessian-accum -q --tokens t.h5 --ctx 32 --shard 2/2 model.h5 -o two.h5
 going_on 'a sum of shards' '1 4' hessian-accum two.h5 one.h5
-no '... from a pipe' 1 '<stdin>: is no regular file; inputs are read again' \
+no '... from a pipe' 1 '<stdin>: is no regular file; --resume reads inputs again' \
 	sh -c 'cat one.h5 | hessian-accum --resume - two.h5 -o v.h5'
 no 'Hessians of other tokens' 1 'v.h5.part: was begun with another tokens than moe-t.h5' \
 	sh -c 'cp parts2 v.h5.part; ln -s nowhere/w.h5 w.h5;
@@ -217,9 +217,9 @@ for o in '' '-o -' '-o /dev/stdout' '-o /dev/fd/1'; do
 		sh -c "dpq-run -q --compensate none --resume model.h5 $o >x"
 done
 no '--resume to a device' 2 '--resume: -o /dev/null is no regular file' run -q -o /dev/null
-no 'a model from a pipe' 1 '<stdin>: is no regular file; inputs are read again' \
+no 'a model from a pipe' 1 '<stdin>: is no regular file; --resume reads inputs again' \
 	sh -c 'cat model.h5 | dpq-run -q --compensate none --resume -o r.h5'
-no 'a Hessian from a pipe' 1 '/dev/stdin: is no regular file; inputs are read again' \
+no 'a Hessian from a pipe' 1 '/dev/stdin: is no regular file; --resume reads inputs again' \
 	sh -c 'cat h.h5 | dpq-run -q --hessian /dev/stdin --group 8 --resume model.h5 -o r.h5'
 ok 'a model on standard input that is a file' sh -c 'dpq-run -q --compensate none --group 8 --resume <model.h5 -o r.h5'
 rm -f r.h5

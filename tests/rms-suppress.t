@@ -71,9 +71,9 @@ is 'a model against itself, split' \
 # --- what is refused ---
 py faults
 run() { eval-ppl -q --tokens tokens.h5 --ctx 32 "$1" -o r.h5; }
-no 'weights without an index' 1 'no-index.h5: /transformer/h/0/mlp/c_proj/split_weight: is there, but no split_index' \
+no 'weights without an index' 1 'no-index.h5: /transformer/h/0/mlp/c_proj/split_weight: is present, but no' \
 	run no-index.h5
-no 'an index without weights' 1 'no-weight.h5: /transformer/h/0/mlp/c_proj/split_index: is there, but no split_weight' \
+no 'an index without weights' 1 'no-weight.h5: /transformer/h/0/mlp/c_proj/split_index: is present, but no' \
 	run no-weight.h5
 no 'a column beyond the layer' 1 'split_index: holds 128 at 1, expected columns below 128, ascending' run beyond.h5
 no 'no columns' 1 'split_index: is empty, expected columns, or no such member' run empty.h5
@@ -83,7 +83,7 @@ no 'no numbers' 1 'split_weight: holds infinite' run nan.h5
 no 'int8 without scales' 1 'split_weight: is int8, expected f32, f16 or bf16' run unscaled.h5
 no 'scales of no int8' 1 'split_weight: is f16, expected int8' run scaled.h5
 no 'negative scales' 1 'split_scale: holds -1, expected positive scales' run minus.h5
-no 'columns of the head' 1 'head.h5: /lm_head: split_weight is of layers of blocks' run head.h5
+no 'columns of the head' 1 'head.h5: /lm_head: split_weight is only allowed in layers of blocks' run head.h5
 no 'a channel beyond f16' 1 \
 	'huge.h5: /transformer/h/0/mlp/c_proj: a channel that is taken out overflows f16; --bits 8' rms-suppress \
 	-q huge.h5 -o r.h5

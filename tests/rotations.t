@@ -86,6 +86,6 @@ no 'an order that does not divide the rows' 1 \
 	"order.h5: $up: attribute output_hadamard is 3, expected the order .* rows" \
 	eval-ppl --tokens tokens.h5 --ctx 32 order.h5
 no 'signs that are too few' 1 "short.h5: $up/output_signs" eval-ppl --tokens tokens.h5 --ctx 32 short.h5
-no 'embeddings' 1 'table.h5: /model/embed_tokens: output_signs is of layers of blocks' \
+no 'embeddings' 1 'table.h5: /model/embed_tokens: output_signs is only allowed in layers of blocks' \
 	eval-ppl --tokens tokens.h5 --ctx 32 table.h5
 done_testing

@@ -40,9 +40,9 @@ is 'histories stand in the order of the shards' \
 	"$(attr b.h5 history | grep -o 'shard ./.')$(attr a.h5 history:input2 |
 	grep -o 'shard ./.')$(attr a.h5 history:input3 | grep -o 'shard ./.')" 'shard 1/3shard 2/3shard 3/3'
 sum() { hessian-accum -q "$@" -o bad.h5; }
-no 'a shard that is missing' 1 's1.h5: is shard 1 of 3, shard 2 is not there, expected all' sum s1.h5 s3.h5
-no 'the last one' 1 's1.h5: is shard 1 of 3, shard 3 is not there' sum s2.h5 s1.h5
-no 'a shard alone' 1 's2.h5: is shard 2 of 3, shard 1 is not there' sum s2.h5
+no 'a shard that is missing' 1 's1.h5: is shard 1 of 3, shard 2 is missing, expected all' sum s1.h5 s3.h5
+no 'the last one' 1 's1.h5: is shard 1 of 3, shard 3 is missing' sum s2.h5 s1.h5
+no 'a shard alone' 1 's2.h5: is shard 2 of 3, shard 1 is missing' sum s2.h5
 no 'one that is there twice' 1 's2.h5: is shard 2 of 3, and so is ' sum s1.h5 s2.h5 s2.h5
 no 'twice, all being there' 1 'is shard 1 of 3, and so is ' sum s1.h5 s1.h5 s2.h5 s3.h5
 run --shard 2/2 "$model" -o half.h5
@@ -69,7 +69,7 @@ done
 for i in 1 2; do hessian-accum -q --ctx 16 --shard $i/2 act.h5 -o a$i.h5; done
 ok 'shards of activations' \
 	sh -c 'hessian-accum -q a1.h5 a2.h5 -o x.h5 && hessian-accum -q a2.h5 a1.h5 -o y.h5 && cmp x.h5 y.h5'
-no '... one missing' 1 'is shard 1 of 2, shard 2 is not there' sum a1.h5
+no '... one missing' 1 'is shard 1 of 2, shard 2 is missing' sum a1.h5
 is 'nothing of what was refused' "$(ls bad.h5 2>/dev/null)" ''
 
 # --- auto ---

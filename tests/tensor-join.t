@@ -77,7 +77,7 @@ ok 'layers without a model' py same_but_history j.h5 l.h5
 
 # --- refused ---
 join() { tensor-join -q "$@" -o bad.h5; }
-no 'a shard that is missing' 1 's1.h5: is shard 1 of 3, shard 2 is not there, expected all' join s1.h5 s3.h5
+no 'a shard that is missing' 1 's1.h5: is shard 1 of 3, shard 2 is missing, expected all' join s1.h5 s3.h5
 no 'a shard that is there twice' 1 's2.h5: is shard 2 of 3, and so is' join s1.h5 s2.h5 s2.h5 s3.h5
 dpq-run -q --hessian h.h5 --group 4 --shard 2/3 model.h5 -o x.h5
 no 'a shard by another command' 1 "x.h5: was made by '.*--group 4', s1.h5 by '.*--group 8'" join s1.h5 x.h5 s3.h5

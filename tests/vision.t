@@ -209,7 +209,7 @@ no 'a third modality' 1 '/modality: token .* is of kind 255, expected 0, text, o
 	eval-ppl --ctx 128 --tokens kind-t.h5 $m.h5
 no 'an id beyond the vocabulary' 1 'an image is token 4294967297' model-import -q id -o x.h5
 no 'patches whose channels are last' 1 'patch_embedding.weight: its shape is not the' model-import -q last -o x.h5
-no 'the embeddings themselves' 1 "'vision_feature_layer' is 0, expected one behind a block of the 3" \
+no 'the embeddings themselves' 1 "'vision_feature_layer' is 0, expected the output of one of the 3 blocks" \
 	model-import -q layer0 -o x.h5
 no 'a block that is not there' 1 "'vision_feature_layer' is 9" model-import -q layer9 -o x.h5
 no 'several layers' 1 "'vision_feature_layer' must be a whole number: features of several layers" \

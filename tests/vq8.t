@@ -105,6 +105,6 @@ no 'rows that the model does not have' 1 'codes: attribute rows must be' ppl --c
 no 'codes without their columns' 1 'codes: attribute columns is missing' tensor-stats columns.h5
 no 'too few rows of codes' 1 'down_proj/codes' tensor-stats few.h5
 no 'a compute format without a grid' 1 "attribute compute is 'vq8', which has no grid" tensor-stats compute.h5
-no 'rows of codes where a code is one weight' 1 'attribute columns is there, but a code of the storage format is' \
+no 'rows of codes where a code is one weight' 1 'attribute columns is present, but a code of the storage format is' \
 	tensor-stats single.h5
 done_testing

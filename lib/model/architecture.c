@@ -2,8 +2,8 @@
 /*
  * architecture.c -- the table of architectures; see architecture.h
  *
- * A new architecture is a row here, and rows of tests/ref/make.py and checkpoints.py
- * that hold it against transformers.
+ * A new architecture is a row here, and rows of tests/ref/make.py and checkpoints.py that compare it with
+ * transformers.
  */
 #include "model/architecture.h"
 #include <string.h>

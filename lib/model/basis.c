@@ -18,7 +18,8 @@ char *basis_of(const struct part *part)
 	return y;
 }
 
-/* Of a rotation its matrices; of Hessians, whose sums depend on the processor, what they were made from. */
+/* Adds a rotation by its matrices. Adds Hessians by their basis and histories, since their sums depend on
+ * the processor. */
 static void add_input(struct digest *d, const struct part *second)
 {
 	static const char *const matrices[] = { "/residual", "/value" };
@@ -89,14 +90,14 @@ static void bases_differ(const struct part *a, const struct part *b, bool force)
 	char *first = made_by(a), *second = made_by(b);
 
 	if (!force)
-		die("%s: its layers see other inputs than those of %s (attribute %s): %s, %s; --force-basis "
-			"takes both all the same", part_name(b), part_name(a), NAME, first, second);
-	warn("%s: its layers see other inputs than those of %s: %s, %s", part_name(b), part_name(a), first,
+		die("%s: its layers have other inputs than those of %s (attribute %s): %s, %s; --force-basis "
+			"accepts both", part_name(b), part_name(a), NAME, first, second);
+	warn("%s: its layers have other inputs than those of %s: %s, %s", part_name(b), part_name(a), first,
 		second);
 	free(first), free(second);
 }
 
-/* Whether bases differ; differ() names the first two that do. */
+/* Compares all pairs; reports the first two files that differ. */
 static bool compare(size_t n, const struct part *const file[n], char *const basis[n], bool force)
 {
 	for (size_t i = 0; i < n; i++)
@@ -125,7 +126,7 @@ bool basis_match(size_t n, const struct part *const file[n], bool force)
 	}
 	differs = compare(n, file, basis, force);
 	if (lacking && other)
-		warn("%s: has no attribute %s: cannot check that its layers see the same inputs as those of "
+		warn("%s: has no attribute %s: cannot check that its layers have the same inputs as those of "
 			"%s", lacking, NAME, other);
 	for (size_t i = 0; i < n; i++)
 		free(basis[i]);

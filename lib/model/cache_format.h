@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cache_format.h -- what keys, after rotation, and values are rounded to; forward/cache.h */
+/* cache_format.h -- the format to which keys (after rotation) and values are rounded; forward/cache.h */
 #ifndef MODEL_CACHE_FORMAT_H
 #define MODEL_CACHE_FORMAT_H
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 #include "num/format.h"
 
 struct cache_format {
-	struct format format;		/* kind NULL: they stay as they are */
+	struct format format;		/* kind NULL: not rounded */
 	size_t group;			/* channels of a head that share a scale; 0: all */
-	bool given;			/* by an option, be it "none": what the model says does not count */
+	bool given;			/* set by an option, even as "none": overrides the model's */
 };
 #endif

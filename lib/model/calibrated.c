@@ -21,7 +21,7 @@ char *calibrated_line(const struct part *tokens, size_t n)
 	return y;
 }
 
-/* Whether the text has this line, of n characters. */
+/* Whether the text has this line of n characters. */
 static bool has_line(const char *text, const char *line, size_t n)
 {
 	for (; text && *text; text = strchr(text, '\n'), text += text != NULL)
@@ -30,7 +30,7 @@ static bool has_line(const char *text, const char *line, size_t n)
 	return false;
 }
 
-/* Adds the lines that *to does not have yet. */
+/* Appends the lines that *to does not have yet. */
 static void add_lines(char **to, const char *from)
 {
 	for (size_t n; from && *from; from += n + (from[n] != 0)) {
@@ -44,10 +44,10 @@ static void add_lines(char **to, const char *from)
 	}
 }
 
-/* What a line says; digest: the line itself, which begins with it. */
+/* A parsed line; digest points to the line, which starts with it. */
 struct calibrated_range { const char *digest; size_t first, end; };
 
-/* The next line of a text, NULL being one without any, that tells a range; *text: what follows it. */
+/* Parses the next valid line of a text (NULL: no lines), and moves *text behind it. */
 static bool next_range(const char **text, struct calibrated_range *r)
 {
 	for (const char *s = *text; s && *s; s = *text) {
@@ -93,7 +93,7 @@ void calibrated_warn(const struct part *model, const struct part *tokens, size_t
 	free(text), free(digest);
 }
 
-/* Whether two texts have ids in common, and in *both the first range of such. */
+/* Whether two texts have ids in common; *both is the first common range. */
 static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 {
 	struct calibrated_range x, y;

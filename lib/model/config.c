@@ -2,11 +2,10 @@
 /*
  * config.c -- reads config.json; see config.h
  *
- * Meanings are those of transformers 5, so that a model is the same function
- * here and there: defaults of absent keys by class, model_type before
- * architectures, rope_scaling before rope_parameters; null where the class has
- * no meaning for it is an error. What changes the function and is not done here
- * is refused by its key.
+ * Keys have the meaning that they have in transformers 5, so that both compute the same function: defaults
+ * of absent keys depend on the class, model_type is read before architectures, rope_scaling before
+ * rope_parameters. null is an error if the class has no meaning for it. A key that changes the function and
+ * is not supported is refused by name.
  */
 #include "model/config.h"
 #include <math.h>
@@ -31,7 +30,7 @@ static const struct { const char *name; enum activation act; } acts[] = {
 
 static void check_switch(const struct keys *k, const char *key, bool supported)
 {
-	const bool null = json_is_null(json_object_get(k->json, key));	/* as false is */
+	const bool null = json_is_null(json_object_get(k->json, key));	/* null counts as false */
 
 	if ((null ? false : key_bool(k, key, supported)) != supported)
 		die("%s: /config: '%s' is not supported other than %s", k->file, key,
@@ -48,7 +47,7 @@ static void check_switches(const struct keys *k)
 			k->file);
 }
 
-/* Experts, and which blocks have none: those that the class counts out, and those of a list. */
+/* Parses the experts, and the blocks without experts, which the class counts out or a list names. */
 static void parse_experts(struct stack *s, const struct keys *k)
 {
 	enum { WIDE = 1 << 22, MANY = 1 << 16, ALL = 1 << 18 };
@@ -114,7 +113,7 @@ void config_activation(struct stack *s, const struct keys *k, const char *key)
 	die("%s: /config: unknown activation '%s'; known are %s", k->file, name, known);
 }
 
-/* Outside the vocabulary it is none: models of a small one are saved with the ids of their class. */
+/* An id outside the vocabulary is none: small test models are saved with the ids of their class. */
 static long token_id(const struct config *c, const json_t *v, long absent)
 {
 	long id = json_is_integer(v) ? (long)json_integer_value(v) : v ? -1 : absent;
@@ -141,7 +140,7 @@ static void parse_ids(struct config *c, const struct keys *k)
 	}
 }
 
-/* Which layers have a bias, and how the branches of a block join the residual stream. */
+/* Parses the layers that have a bias, and the connection of residual branches to the stream. */
 static void parse_block(struct stack *s, const struct keys *k)
 {
 	const struct architecture *a = s->arch;
@@ -153,7 +152,8 @@ static void parse_block(struct stack *s, const struct keys *k)
 	s->parallel = a->parallel_key ? key_bool(k, a->parallel_key, a->parallel) : a->parallel;
 }
 
-/* Embeddings of another width than the residual stream: a projection behind them, and one before the head. */
+/* Refuses embeddings of another width than the residual stream, which need a projection after them and one
+ * before the head. */
 static void check_width(const struct stack *s, const struct keys *k)
 {
 	const char *key = s->arch->width_key;
@@ -164,7 +164,7 @@ static void check_width(const struct stack *s, const struct keys *k)
 			"with their projections, are not supported", k->file, key, width, s->hidden);
 }
 
-/* hidden / heads where neither config.json nor the class says it. */
+/* Parses the width of a head; hidden / heads if neither config.json nor the class has it. */
 static void parse_head_dim(struct stack *s, const struct keys *k)
 {
 	enum { WIDE = 1 << 20 };
@@ -214,7 +214,7 @@ void config_stack(struct config *c, struct stack *s, const struct keys *k)
 	parse_experts(s, k);
 }
 
-/* What there is of a language model. */
+/* Parses the language model. */
 static void parse_text(struct config *c, struct stack *s, const struct keys *k)
 {
 	enum { VOCAB = 1 << 28, LONG = 1 << 28 };
@@ -249,7 +249,7 @@ struct config config_parse(const char *name, const char *text)
 		config_unknown(name, &of);
 	parse_text(&c, &last, &(struct keys){ .file = name, .json = of.text, .arch = of.arch });
 	if (of.multimodal) {
-		c.logit_cap = 0;	/* the head is that of the class */
+		c.logit_cap = 0;	/* the head is of the multimodal class */
 		config_vision(&c, &of, &whole, &last);
 		c.tied |= key_bool(&whole, "tie_word_embeddings", false);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config_class.c -- which classes config.json names, and how a model of them is cut into parts; see
- * config_private.h */
+/*
+ * config_class.c -- the classes that config.json names, and the parts of a model of them; see
+ * config_private.h
+ */
 #include <stdio.h>
 #include <string.h>
 #include "base/error.h"
@@ -32,7 +34,8 @@ static const struct architecture *find_architecture(const json_t *text, const st
 	return architecture_find(type, class_name(text));
 }
 
-/* The row of an encoder; the whole's name, which older files have there, is that of its first. NULL: none. */
+/* The row of an encoder, or NULL. Older files have the name of the whole class here; it means the first
+ * row. */
 static const struct architecture *find_encoder(const struct multimodal *m, const json_t *own)
 {
 	const char *type = model_type(own);
@@ -77,7 +80,7 @@ _Noreturn void config_unknown(const char *file, const struct config_classes *of)
 		type ? type : name, known);
 }
 
-/* Adds patterns to the n of a list. */
+/* Appends patterns to a list of n. */
 static const char **add_patterns(const char **list, size_t *n, const char *const *pattern)
 {
 	for (; *pattern; pattern++) {
@@ -88,8 +91,8 @@ static const char **add_patterns(const char **list, size_t *n, const char *const
 	return list;
 }
 
-/* The patterns of the encoders of a class, of its projector, and of the language model, which take the rest.
- * m NULL: those of a language model alone. */
+/* Joins the patterns of the encoder, the projector, and the language model, which matches the rest. m NULL:
+ * only a language model. */
 static const char **join_layouts(const struct multimodal *m, const struct architecture *encoder,
 	const struct architecture *text)
 {
@@ -115,7 +118,7 @@ const char **model_layout(const char *config)
 	json_t *json = config ? json_loads(config, 0, NULL) : NULL;
 	const struct config_classes of = json ? config_classes(json) : (struct config_classes){ 0 };
 
-	if (config && !json && json_loads(config, 0, NULL))	/* it parses now: memory was short */
+	if (config && !json && json_loads(config, 0, NULL))	/* it parses now, so memory was short */
 		die("/config: out of memory");
 	json_decref(json);
 	if (!of.arch || (of.multimodal && !of.encoder))

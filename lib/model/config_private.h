@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config_private.h -- parts of the reader of config.json: classes, a stack, the encoder of images */
+/*
+ * config_private.h -- shared functions of the reader of config.json: classes, a stack, the encoder of
+ * images
+ */
 #ifndef MODEL_CONFIG_PRIVATE_H
 #define MODEL_CONFIG_PRIVATE_H
 #include <jansson.h>
 #include "model/config.h"
 #include "model/key.h"
 
-/* Adds to a list of names for a message. */
+/* Appends a name to a list for a message. */
 enum { CONFIG_NAMES = 512 };
 void config_list_name(char list[CONFIG_NAMES], const char *name);
 
-/* The classes that config.json names, by their rows; NULL: none of the tables has it. */
+/* The rows of the classes that config.json names; NULL: not in the tables. */
 struct config_classes {
-	const struct multimodal *multimodal;	/* NULL: a language model alone */
+	const struct multimodal *multimodal;	/* NULL: only a language model */
 	const struct architecture *arch, *encoder;
-	const json_t *text;			/* what is said of the language model */
-	const json_t *vision;			/* of the encoder; NULL: nothing */
+	const json_t *text;			/* the object with the keys of the language model */
+	const json_t *vision;			/* the object of the encoder; NULL: absent */
 };
 struct config_classes config_classes(const json_t *json);
-/* Dies: the language model is of a class that is not known. */
+/* Fatal error: the class of the language model is unknown. */
 _Noreturn void config_unknown(const char *file, const struct config_classes *of);
 
-/* A stack of a language model, or of an encoder; its activation, as the key says. */
+/* Parses a stack of a language model or of an encoder, and its activation, by its key. */
 void config_stack(struct config *c, struct stack *s, const struct keys *k);
 void config_activation(struct stack *s, const struct keys *k, const char *key);
-/* The encoder of images and its projector, the first stacks. k: the whole; last: the language model. */
+/* Adds the first stacks: the encoder of images and its projector. k: the whole file. last: the language
+ * model. */
 void config_vision(struct config *c, const struct config_classes *of, const struct keys *k,
 	const struct stack *last);
 #endif

@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "model/config_private.h"
 
-/* Those blocks of an encoder that the projector reads the output of: hidden_states[layer] of transformers. */
+/* The number of encoder blocks before the output that the projector reads, hidden_states[layer] of
+ * transformers. */
 static size_t parse_depth(const struct multimodal *m, const struct keys *k, size_t blocks)
 {
 	const json_t *v = json_object_get(k->json, "vision_feature_layer");
@@ -14,14 +15,14 @@ static size_t parse_depth(const struct multimodal *m, const struct keys *k, size
 
 	if (v ? !json_is_integer(v) : !m->feature_layer)
 		die("%s: /config: 'vision_feature_layer' must be a whole number: features of several layers "
-			"side by side are not supported", k->file);
+			"are not supported", k->file);
 	if (layer < 1 || layer > (json_int_t)blocks)
-		die("%s: /config: 'vision_feature_layer' is %lld, expected one behind a block of the %zu of "
-			"the encoder", k->file, (long long)said, blocks);
+		die("%s: /config: 'vision_feature_layer' is %lld, expected the output of one of the %zu "
+			"blocks of the encoder", k->file, (long long)said, blocks);
 	return (size_t)layer;
 }
 
-/* Images of one size, whose features the projector reads one by one. */
+/* Parses settings of a class with images of one size and one feature per patch. */
 static void parse_fixed(struct vision *v, const struct keys *k, const struct keys *own)
 {
 	enum { WIDE = 1 << 16 };
@@ -39,7 +40,7 @@ static void parse_fixed(struct vision *v, const struct keys *k, const struct key
 	v->skipped = !strcmp(strategy, "default");
 }
 
-/* How images become rows. */
+/* Parses the conversion of images to rows. */
 static void parse_images(struct vision *v, const struct multimodal *m, const struct keys *k,
 	const struct keys *own, size_t vocab)
 {
@@ -81,7 +82,7 @@ static void parse_projector(struct stack *s, const struct vision *v, const struc
 	s->bias[ROLE_UP] = s->bias[ROLE_DOWN] = key_bool(k, "multimodal_projector_bias", true);
 }
 
-/* Intermediate size as a multiple of the hidden size. */
+/* Intermediate size, from its ratio to the hidden size. */
 static size_t parse_ratio(const struct stack *s, const struct keys *k)
 {
 	const double inner = (double)s->hidden * key_real(k, "mlp_ratio", NAN);

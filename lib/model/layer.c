@@ -70,16 +70,16 @@ float *layer_vector(const struct part *part, const char *path, size_t n)
 	return y;
 }
 
-/* --- members of a group, over a table of them --- */
+/* --- members of a group, by a table --- */
 
-/* A group of a file, and the layer in it. */
+/* A group of a file, and the layer that it is read into. */
 struct member_place {
 	const struct part *part;
 	const char *path;
 	struct linear *l;
 };
 
-/* MEMBER_FLOAT, MEMBER_WIDE and MEMBER_SHORT have one of several. */
+/* MEMBER_FLOAT, MEMBER_WIDE and MEMBER_SHORT have several possible types. */
 static const enum tensor_type types[] = {
 	[MEMBER_F32] = TENSOR_F32, [MEMBER_U8] = TENSOR_U8, [MEMBER_I8] = TENSOR_I8,
 	[MEMBER_I32] = TENSOR_I32,
@@ -90,13 +90,13 @@ static const enum tensor_type floats[] = {
 	[HALF_NONE] = TENSOR_F32, [HALF_F16] = TENSOR_F16, [HALF_BF16] = TENSOR_BF16,
 };
 
-/* The object that has an attribute; free() it. */
+/* The path of the object that has an attribute; the caller frees it. */
 static char *bearer(const char *path, const struct member *m)
 {
 	return m->of ? layer_member(path, m->of) : xformat("%s", path);
 }
 
-/* FILE: PATH/member: ..., FILE: PATH: attribute member ... */
+/* Fatal error: FILE: PATH/member: ..., or FILE: PATH: attribute member ... */
 static _Noreturn void refuse_member(const struct member_place *g, const struct member *m, const char *fmt,
 	...)
 {
@@ -131,7 +131,7 @@ static bool stands(const struct member_place *g, const struct member *m)
 		text = part_text(g->part, at, m->name);
 		is = text;
 		free(text);
-	} else	/* a number that is there is the same, whatever it would be otherwise */
+	} else	/* present exactly if the result does not depend on the default */
 		is = !isnan(part_number(g->part, at, m->name, NAN)) ||
 			isnan(part_number(g->part, at, m->name, 0));
 	free(at);
@@ -179,7 +179,7 @@ static void set_number(const struct member *m, struct linear *l, double v)
 	}
 }
 
-/* What is known already must be the same. */
+/* A value that is known before must be equal. */
 static void read_number(const struct member_place *g, const struct member *m)
 {
 	char *at = bearer(g->path, m);
@@ -210,7 +210,7 @@ static void read_attribute(const struct member_place *g, const struct member *m)
 	check_attribute(g, m);
 }
 
-/* Numbers of 16 bits, or of int8 where these are wanted, as floats. */
+/* Converts numbers of 16 bits, or int8 if `wanted` is that, to floats. */
 static void *widen(const struct member_place *g, const char *at, const struct tensor *t,
 	enum tensor_type wanted)
 {
@@ -227,7 +227,7 @@ static void *widen(const struct member_place *g, const char *at, const struct te
 	return y;
 }
 
-/* The type that is read: int8 of what has a scale. */
+/* The stored type: int8 if the member has a scale. */
 static enum tensor_type stored_type(const struct member *m, const struct linear *l)
 {
 	const void *scale = NULL;
@@ -260,7 +260,8 @@ static void read_dataset(const struct member_place *g, const struct member *m)
 	free(at);
 }
 
-/* The layer in a group below, which has none below it, and what only layers of models have. */
+/* Reads a low-rank branch, a layer in a group below. It must not have a branch, a bias, split columns or a
+ * rotation. */
 static void read_linear(const struct member_place *g, const struct member *m)
 {
 	char *path = layer_member(g->path, m->name);
@@ -276,7 +277,7 @@ static void read_linear(const struct member_place *g, const struct member *m)
 	layer_read_members(g->part, path, members, l);
 	if (l->rotation_in.hadamard || linear_two_sided(l) || l->splits || l->bias)
 		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
-			"a bias" : l->splits ? "columns taken out" : linear_two_sided(l) ?
+			"a bias" : l->splits ? "split columns" : linear_two_sided(l) ?
 			linear_two_sided(l) : "an online Hadamard");
 	*(size_t *)member_fill(g->l, m->extent[0]) = l->out;
 	*(size_t *)member_fill(g->l, m->extent[1]) = l->in;
@@ -287,7 +288,7 @@ static void read_linear(const struct member_place *g, const struct member *m)
 	free(path);
 }
 
-/* The form that the weight is stored in; NULL: there is none. */
+/* The member in which the weight is stored; NULL: none. */
 static const struct member *stored(const struct member_place *g, const struct member rows[])
 {
 	const struct member *first = NULL;
@@ -303,7 +304,7 @@ static const struct member *stored(const struct member_place *g, const struct me
 	return first;
 }
 
-/* Dies of what is there and must not be, or the other way round. */
+/* Fatal error if a forbidden member is present, or a required one is absent. */
 static void check_there(const struct member_place *g, const struct member *m, int form)
 {
 	const bool may = !m->there || m->there(g->l);
@@ -311,9 +312,9 @@ static void check_there(const struct member_place *g, const struct member *m, in
 	if (!(m->forms & form))
 		return;
 	if (m->with && stands(g, m) && !layer_has(g->part, g->path, m->with))
-		refuse_member(g, m, "is there, but no %s", m->with);
+		refuse_member(g, m, "is present, but no %s", m->with);
 	if (!may && stands(g, m))
-		refuse_member(g, m, "is there, but %s", m->unless);
+		refuse_member(g, m, "is present, but %s", m->unless);
 	if (may && !m->optional && !stands(g, m))
 		refuse_member(g, m, "is missing");
 }
@@ -325,7 +326,7 @@ void layer_read_members(const struct part *part, const char *path, const struct 
 	const struct member *weight = stored(&g, rows), *m;
 
 	if (!weight)
-		die("%s: %s: has neither weight nor codes: no linear layer", part_name(part), path);
+		die("%s: %s: has neither weight nor codes: not a linear layer", part_name(part), path);
 	for (m = rows; m->name; m++)
 		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
 			read_attribute(&g, m);
@@ -334,7 +335,7 @@ void layer_read_members(const struct part *part, const char *path, const struct 
 	read_dataset(&g, weight);
 	if (!l->out || !l->in)
 		die("%s: %s: has no rows or no columns", part_name(part), path);
-	for (m = rows; m->name; m++)	/* again, now that extents are known */
+	for (m = rows; m->name; m++)	/* check again, with known extents */
 		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
 			check_attribute(&g, m);
 	l->groups = linear_groups(l->in, l->group);
@@ -343,7 +344,7 @@ void layer_read_members(const struct part *part, const char *path, const struct 
 			(member_is_dataset(m) ? read_dataset : read_linear)(&g, m);
 }
 
-/* Floats that stand for int8 or for numbers of 16 bits, as these. */
+/* Writes floats that represent int8 or 16-bit numbers, in that type. */
 static void write_short(struct output *out, const char *at, const struct member *m, const struct linear *l,
 	struct tensor t)
 {
@@ -407,7 +408,7 @@ static void write_linear(struct output *out, const char *path, const struct memb
 	free(below);
 }
 
-/* What stood in the group, but for what is written anew. */
+/* Copies the members of the group, except those that are written. */
 static void copy_others(struct output *out, const struct part *from, const char *path,
 	const struct member rows[])
 {
@@ -457,7 +458,7 @@ void layer_plain(const struct part *part, const struct layer *l)
 	const char *rotated = linear_two_sided(&l->linear);
 
 	if (l->linear.rotation_in.hadamard || rotated || l->linear.splits || l->linear.branch_a)
-		die("%s: %s: %s is of layers of blocks, expected none here", part_name(part), l->path,
+		die("%s: %s: %s is only allowed in layers of blocks", part_name(part), l->path,
 			l->linear.splits ? "split_weight" : l->linear.branch_a ? "branch_a" :
 			rotated ? rotated : "attribute online_hadamard");
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * layer.h -- linear layers in a file: reading one, writing one
+ * layer.h -- linear layers in a file: reading and writing
  *
- * A linear layer is a group (docs/format.md): `weight`, or `codes`, `scale`,
- * `zero` with the attributes that say how they are meant. Every shape is
- * checked; what cannot be read stops the tool with "FILE: PATH: ...".
+ * A linear layer is a group (docs/format.md) with `weight`, or with `codes`, `scale`, `zero` and attributes
+ * that define their meaning. The members are rows of a table (quant/member.h).
+ *
+ * Calling sequence: layer_read(), use of l.linear, layer_free(). layer_write() writes a layer.
+ *
+ * Every shape is checked. A layer that is not valid is a fatal error, "FILE: PATH: ...".
  */
 #ifndef MODEL_LAYER_H
 #define MODEL_LAYER_H
@@ -18,46 +21,46 @@
 struct layer {
 	const char *file;	/* for messages; valid as long as the part */
 	char *path;		/* of the group */
-	struct linear linear;	/* views of the part, valid as long as it is */
+	struct linear linear;	/* views of the part */
 };
 
-/* out, in: extents that are expected, 0 for any. */
+/* Reads a layer. out, in: the expected extents, 0 for any. */
 struct layer layer_read(const struct part *part, const char *path, size_t out, size_t in);
-/* Dies if the layer's inputs pass something first, where there is no such place: tables, the head. */
+/* Fatal error if the layer has a rotation, split columns or a branch, which only layers of blocks may have.
+ * For embeddings and the head. */
 void layer_plain(const struct part *part, const struct layer *l);
 void layer_free(struct layer *l);
 
-/*
- * Writes what `l` holds as the group `path`: a plain layer's weight, or codes
- * and parameters. With `from`, the other members and attributes of its group
- * (bias, what this module does not know) are copied first.
- */
+/* Writes l as the group `path`: the weight of a plain layer, or codes and parameters. With `from`, the
+ * other members and attributes of its group (bias, unknown members) are copied first. */
 void layer_write(struct output *out, const struct part *from, const char *path, const struct linear *l);
 
-/* By a table of members; *l may begin a larger structure, all zero but for extents that are expected. */
+/* Read and write the members of a table. *l may begin a larger structure; it is all zero except for
+ * expected extents. */
 void layer_read_members(const struct part *part, const char *path, const struct member rows[],
 	struct linear *l);
 void layer_write_members(struct output *out, const struct part *from, const char *path,
 	const struct member rows[],
 	const struct linear *l);
 
-/* The type of numbers; HALF_NONE: f32, or none of these. */
+/* The half type of a tensor type; HALF_NONE for all others. */
 enum half_type tensor_half(enum tensor_type type);
-/* What a weight may be stored as: dies on other types, naming path. */
+/* The half type of a weight. Fatal error, naming path, if the type is not f32, f16 or bf16. */
 enum half_type layer_half(const struct part *part, const char *path, enum tensor_type type);
-/* A vector of f32, f16 or bf16 as float; free() it. n: the extent expected. NULL if there is none. */
+/* Reads a vector of n f32, f16 or bf16 numbers as floats; the caller frees it. NULL if it is absent. Fatal
+ * error if a number is not finite. */
 float *layer_vector(const struct part *part, const char *path, size_t n);
 
-/* "group/name"; free() it. */
+/* The path "group/name"; the caller frees it. */
 char *layer_member(const char *group, const char *name);
-/* part_has(), part_find() and output_write() of that path. */
+/* part_has(), part_find() and output_write() of the path "group/name". */
 bool layer_has(const struct part *part, const char *group, const char *name);
 bool layer_find(const struct part *part, const char *group, const char *name, enum tensor_type type, int rank,
 	const size_t dim[], struct tensor *t);
 void layer_put(struct output *out, const char *group, const char *name, struct tensor t);
-/* Whether the group holds a linear layer, and a quantized one. */
+/* Whether the group is a linear layer, and whether it is a quantized one. */
 bool layer_there(const struct part *part, const char *path);
 bool layer_quantized(const struct part *part, const char *path);
-/* Whether the group is the branch of a linear layer: a part of that, and no layer of the file. */
+/* Whether the group is the low-rank branch of a linear layer, and so not a layer of its own. */
 bool layer_is_branch(const struct part *part, const char *path);
 #endif

@@ -12,10 +12,11 @@ struct list_walk {
 	const struct config *config;
 	const struct selection *layers;
 	struct layer_list list;
-	bool *block;			/* [blocks]: those of which something stands in the part */
+	bool *block;			/* [blocks]: blocks that the part has groups of */
 };
 
-/* Whether the layer is selected, if the file has it: embedding, head and routers only if a GLOB matches. */
+/* Whether the layer is selected, if the file has it. Embedding, head and routers are selected only if a
+ * GLOB matches. */
 static bool selected(const struct config *c, const struct selection *layers, const struct layer_ref *layer)
 {
 	const struct linear_row *row = layer_ref_row(layer);
@@ -24,7 +25,7 @@ static bool selected(const struct config *c, const struct selection *layers, con
 		(!c || (row && !role_is_kept(row->role)) || selection_names(layers, layer->path));
 }
 
-/* The layers of a block that are selected; returns how many. */
+/* Visits the selected layers of a block; returns their number. */
 static size_t each_of_block(const struct config *c, const struct stack *s, size_t block,
 	const struct selection *layers, void (*visit)(void *arg, const struct layer_ref *layer, size_t in),
 	void *arg)
@@ -64,7 +65,7 @@ size_t layer_each(const struct config *c, const struct selection *layers,
 	return n;
 }
 
-/* Other groups of a model are no layers, whatever stands in them. */
+/* Adds the layer of a group. Groups not named by the architecture are not layers. */
 static void visit(void *arg, const char *path)
 {
 	struct list_walk *w = arg;
@@ -79,7 +80,7 @@ static void visit(void *arg, const char *path)
 		layer_list_add(&w->list, &layer);
 }
 
-/* Dies where a block of the part lacks the layer. */
+/* Fatal error if a block of the part lacks the layer. */
 static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 {
 	const struct list_walk *w = arg;
@@ -87,7 +88,8 @@ static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 	(void)in;
 	if (layer_ref_row(layer) && w->block[layer_ref_block(w->config, layer)] &&
 	    !layer_there(w->part, layer->path))
-		die("%s: %s: has neither weight nor codes: no linear layer", part_name(w->part), layer->path);
+		die("%s: %s: has neither weight nor codes: not a linear layer", part_name(w->part),
+			layer->path);
 }
 
 struct layer_list layer_list(const struct part *part, const struct config *c,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* layer_list.h -- which linear layers a model has, by its configuration, and which a part of a file has */
+/* layer_list.h -- the linear layers of a model, by its configuration, and of a part of a file */
 #ifndef MODEL_LAYER_LIST_H
 #define MODEL_LAYER_LIST_H
 #include <stdbool.h>
@@ -10,22 +10,22 @@
 
 struct layer_list {
 	size_t n;
-	struct layer_ref *layer;	/* [n], their paths in memory of the list */
+	struct layer_ref *layer;	/* [n], with copies of their paths */
 };
 
 /*
- * Every linear layer that is selected in a whole model of this config, and how many inputs it has: those of
- * the architecture's row, and embedding and head if a GLOB of the selection matches them. Returns how many.
- * Paths of layers are valid during their visit.
+ * Calls visit for every selected linear layer of a whole model of this config, with its number of inputs:
+ * the layers of the architecture's row, and embedding and head if a GLOB of the selection matches them.
+ * Returns their number. Paths of layers are valid during the visit.
  */
 size_t layer_each(const struct config *c, const struct selection *layers,
 	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg);
 
 /*
- * The linear layers of the part that are selected, in natural order. With
- * a config: those of the architecture's row, and an embedding or a head only
- * if a GLOB of the selection matches it. Without (NULL): every group that has a
- * two-dimensional `weight`, or `codes`, or `packed`. Dies where a block of the part lacks one of its layers.
+ * The selected linear layers of the part, in natural order; layer_list_free() them. With a config: the
+ * layers of the architecture's row, and embedding or head only if a GLOB of the selection matches. Without
+ * (NULL): every group with a two-dimensional `weight`, or `codes`, or `packed`. Fatal error if a block of
+ * the part lacks one of its layers.
  */
 struct layer_list layer_list(const struct part *part, const struct config *c,
 	const struct selection *layers);

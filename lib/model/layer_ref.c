@@ -87,7 +87,7 @@ const char *stack_below(const char *name, const char *path, size_t *expert)
 	return *end == '/' || !*end ? end : NULL;
 }
 
-/* The layer of the block at the path `rest` below it. */
+/* Finds the layer with path `rest` below the block. */
 static bool find_row(const struct stack *s, size_t block, const char *rest, struct layer_ref *layer)
 {
 	for (size_t row = 0; block < s->blocks && s->arch->linear[row].name; row++) {
@@ -191,7 +191,7 @@ struct layer_ref layer_ref_head(const struct config *c)
 	return (struct layer_ref){ last, 0, ROW_HEAD, 0, last->arch->head };
 }
 
-/* Of a block: those of the second expert are behind those of the first. */
+/* Inputs of a block; the inputs of the second expert follow those of the first. */
 static size_t inputs_of_block(const struct config *c)
 {
 	size_t n = PROJECTIONS;

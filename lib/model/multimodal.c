@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * multimodal.c -- the table of models that see images; see multimodal.h
+ * multimodal.c -- the table of vision-language models; see multimodal.h
  *
- * A new class is a row here, and one of tests/ref/vision.py that holds it against transformers.
+ * A new class is a row here, and a row of tests/ref/vision.py that compares it with transformers.
  */
 #include "model/multimodal.h"
 #include <string.h>
@@ -23,7 +23,7 @@
 #define TOWER_BIAS \
 	{ [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, \
 		[ROLE_DOWN] = true }
-/* Encoders as transformers' CLIP has them, with a class token or not. */
+/* Encoders like CLIP in transformers, with or without a class token. */
 #define TOWER \
 	.layout = (const char *const []){ "/vision_tower/embeddings", "/vision_tower/encoder/layers/#", \
 		NULL }, \
@@ -43,7 +43,7 @@ static const struct architecture towers[] = {
 	{ .name = "SiglipVisionModel", .model_type = "siglip_vision_model", TOWER, .embedding_bias = true,
 	  .norm = { [BEFORE_ATTENTION] = "layer_norm1", [BEFORE_MLP] = "layer_norm2" },
 	  .absent = { TOWER_SIZES, .patch = 16, .eps = 1e-6, .act = "gelu_pytorch_tanh" } },
-	/* x + norm(branch(x)), as Swin v2 and large InternViT have it; no class of transformers. */
+	/* x + norm(branch(x)), as in Swin v2 and large InternViT; transformers has no such class. */
 	{ .name = "PostNormVisionModel", .model_type = "postnorm_vision_model", TOWER,
 	  .norm = { [AFTER_ATTENTION] = "layer_norm1", [AFTER_MLP] = "layer_norm2" },
 	  .class_token = "/vision_tower/embeddings/class_embedding",
@@ -82,7 +82,7 @@ static const struct architecture qwen2_towers[] = {
 		{ "vision_tower.vision_model.", "vision_tower." }, \
 		{ "vision_tower.pre_layrnorm.", "vision_tower.embeddings.pre_layrnorm." }, \
 		{ "model.multi_modal_projector.", "multi_modal_projector." }, { NULL, NULL } }, \
-	.written = (const struct rename_row []){	/* as versions 4 and 5 of transformers read them */ \
+	.written = (const struct rename_row []){	/* read by versions 4 and 5 of transformers */ \
 		{ "model.", "language_model.model." }, { "lm_head.", "language_model.lm_head." }, \
 		{ "vision_tower.embeddings.pre_layrnorm.", "vision_tower.vision_model.pre_layrnorm." }, \
 		{ "vision_tower.", "vision_tower.vision_model." }, { NULL, NULL } }, \

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * multimodal.h -- the table of models that see images: an encoder, a projector, a language model
+ * multimodal.h -- the table of vision-language models: encoder, projector, language model
  *
- * In the tree the language model stands where it stands alone, so that what is made for it works on it: below
- * /model, /lm_head and so on, by its own row (model/architecture.h). The encoder and the projector have
- * groups of their own beside it.
+ * In the tree the language model has the same paths as a separate model, so every tool for language models
+ * works on it: /model, /lm_head and so on, by its own row (model/architecture.h). The encoder and the
+ * projector have other groups.
  */
 #ifndef MODEL_MULTIMODAL_H
 #define MODEL_MULTIMODAL_H
 #include <stdint.h>
 #include "model/architecture.h"
 
-/* Names of tensors that begin so begin otherwise in the tree, or the other way round; ends with NULL. */
+/* A prefix of names in one form and in the other; a list ends with NULL. */
 struct rename_row {
 	const char *from, *to;
 };
 
 struct multimodal {
 	const char *name, *model_type;	/* "LlavaForConditionalGeneration", "llava" */
-	const char *text;		/* model_type of the language model where its config names none */
-	const struct rename_row *renames;	/* of a checkpoint's names: each that fits, in their order */
-	const struct rename_row *written;	/* of names in the tree: the first that fits */
-	int32_t placeholder;		/* the id of an image's tokens, where config.json names none */
-	int feature_layer;		/* vision_feature_layer where it is absent; 0: several */
-	const char *strategy_key;	/* says whether the encoder's first row is dropped; NULL: it is */
-	const char *projector_eps_key;	/* of the projector's norm; NULL: it has the encoder's epsilon */
-	bool merges;			/* images of any size, of whose patches squares become one feature */
-	const char *const *unused;	/* patterns of tensors that nothing reads; ends with NULL */
-	const struct architecture *encoders;	/* by their model_type; ends with NULL */
+	const char *text;		/* model_type of the language model if its config has none */
+	const struct rename_row *renames;	/* checkpoint to tree: every row that matches, in order */
+	const struct rename_row *written;	/* tree to checkpoint: the first row that matches */
+	int32_t placeholder;		/* id of image tokens if config.json has none */
+	int feature_layer;		/* vision_feature_layer if absent; 0: a list of layers, unsupported */
+	const char *strategy_key;	/* key: whether the encoder's first row is dropped; NULL: it is */
+	const char *projector_eps_key;	/* epsilon of the projector's norm; NULL: as in the encoder */
+	bool merges;			/* images have any size; squares of patches become one feature */
+	const char *const *unused;	/* patterns of unused tensors; ends with NULL */
+	const struct architecture *encoders;	/* found by model_type; ends with NULL */
 	struct architecture projector;
 };
 
 /* Ends with a row without a name. */
 extern const struct multimodal multimodals[];
 
-/* By model_type; where that is NULL by the class that saved the model. NULL: none. */
+/* Finds a row by model_type, or, if that is NULL, by the class that saved the model; NULL: none. */
 const struct multimodal *multimodal_find(const char *model_type, const char *name);
 #endif

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "model/layer_ref.h"
 
-/* The stack whose stream the layers of this one read. */
+/* The stack of the stream that the layers of s read. */
 static const struct stack *stream_stack(const struct config *c, const struct stack *s)
 {
 	return s->arch->projector ? config_encoder(c) : s;
@@ -23,7 +23,7 @@ static struct stream stream_of(const struct config *c, const struct stack *s)
 			(last ? stack_final_norm(owner) : projector->arch->norm[BEFORE_MLP]) };
 }
 
-/* Takes over the path; NULL: there is none. Returns its index. */
+/* Adds a norm, and takes ownership of the path; NULL: no norm. Returns its index. */
 static int64_t add_norm(struct residual *r, const struct config *c, const struct stack *s, char *path,
 	enum norm_use use)
 {
@@ -34,14 +34,14 @@ static int64_t add_norm(struct residual *r, const struct config *c, const struct
 	return (int64_t)r->norms++;
 }
 
-/* Takes over l->path. */
+/* Adds a layer, and takes ownership of l->path. */
 static void add_residual(struct residual *r, struct residual_layer l)
 {
 	r->layer = xgrow(r->layer, r->layers + 1, sizeof *r->layer);
 	r->layer[r->layers++] = l;
 }
 
-/* Rows that are added to the stream, through a norm or not. */
+/* Adds a table with rows that are added to the stream, through a norm or directly. */
 static void add_table(struct residual *r, const struct config *c, const struct stack *s, const char *path,
 	size_t rows, int64_t norm)
 {
@@ -106,7 +106,7 @@ static enum channels rows_of_role(enum role role)
 	}
 }
 
-/* The norms of a block, by place. */
+/* Adds the norms of a block; norm: their indices by place. */
 static void add_norms(struct residual *r, const struct config *c, const struct stack *s, size_t block,
 	int64_t norm[NORM_PLACES])
 {
@@ -121,7 +121,7 @@ static void add_norms(struct residual *r, const struct config *c, const struct s
 		norm[BEFORE_MLP] = norm[BEFORE_ATTENTION];
 }
 
-/* at: the block's first layer of each role. */
+/* at: the index of the block's first layer of each role. */
 static int64_t source_of(const struct stack *s, enum role role, const int64_t at[ROLES])
 {
 	switch (role) {
@@ -184,7 +184,7 @@ void residual_end(struct residual *r, const struct config *c)
 		.norm = add_norm(r, c, s, norm ? xformat("%s", norm) : NULL, NORM_PRE) });
 }
 
-/* What stands in a part: a part of a file may see the rest of the file too. */
+/* The contents of a part: a part of a file can read the rest of the file, too. */
 struct residual_found {
 	const struct part *part;
 	const struct config *config;
@@ -205,7 +205,7 @@ static void look_for_group(void *arg, const char *path)
 	y->position |= a->position && !strcmp(path, a->position);
 	y->end |= !strcmp(path, config_end(c)) || !strcmp(path, a->head);
 	if (s && block >= s->blocks)
-		die("%s: %s: the config knows %zu blocks", part_name(y->part), path, s->blocks);
+		die("%s: %s: the config has %zu blocks", part_name(y->part), path, s->blocks);
 	if (s)
 		y->block[s->first + block] = true;
 }

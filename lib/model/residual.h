@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * residual.h -- residual streams: which layers read them, which add to them, and through which norms
+ * residual.h -- residual streams: the layers that read them or add to them, and the norms between
  *
- * What transforms of weights go by, from the row of the architecture (model/architecture.h). Columns and rows
- * of a layer are channels of some kind; what turns the channels of one kind turns every layer that has
- * them, and leaves the model's function as it is:
+ * Transforms of weights use this description, which is derived from the row of the architecture
+ * (model/architecture.h). Columns and rows of a layer are channels of some kind. A rotation of the channels
+ * of one kind must be applied to every layer that has them; it leaves the model's function unchanged.
  *
  *	layer			columns		rows
  *	embeddings, positions	residual	of their own, looked up
@@ -17,7 +17,10 @@
  *	patches of images	of their own	residual
  *	a projector's layers	residual of the encoder; inner	of their own; residual of the language model
  *
- * A model has one stream, or two, of an encoder and of the language model.
+ * A model has one stream, or two: of the encoder and of the language model.
+ *
+ * Calling sequence: residual_of() for the layers and norms of a part, or the functions before it, one by
+ * one, on a struct of zeros; residual_free().
  */
 #ifndef MODEL_RESIDUAL_H
 #define MODEL_RESIDUAL_H
@@ -29,12 +32,13 @@
 
 enum channels { CHANNELS_OWN, CHANNELS_RESIDUAL, CHANNELS_VALUE, CHANNELS_INNER };
 
-/* Where a norm stands: before a branch; on what is added to the stream, embeddings too; on the sum. */
+/* The position of a norm: before a residual branch; on a term that is added to the stream, embeddings
+ * included; on the sum. */
 enum norm_use { NORM_PRE, NORM_BRANCH, NORM_POST };
 
 struct stream {
-	size_t index;		/* of its stack in the config */
-	bool normed;		/* norms read it */
+	size_t index;		/* index of its stack in the config */
+	bool normed;		/* at least one norm reads it */
 };
 
 struct residual_norm {
@@ -50,14 +54,17 @@ struct residual_layer {
 	const struct stack *stack;
 	size_t out, in;
 	enum channels columns, rows;
-	struct stream reads, adds;	/* of columns, of rows that are channels of a stream */
-	size_t first;		/* rows before it are their own: queries and keys in one layer with values */
-	bool table;		/* its rows are added to the stream */
-	bool vector;		/* such a row alone: a data set, not a group with a weight */
-	int64_t norm;		/* index of that through which it reads or adds; RESIDUAL_NONE */
-	enum role role;		/* of a block's layer; ROLES: it is none */
-	/* Index of the layer whose outputs, from its row `first` on, the inputs are proportional to, channel
-	 * by channel: values, where each head has its own; what a gate multiplies, or a ReLU lets through. */
+	struct stream reads, adds;	/* the stream of columns, and of rows that are channels of a stream */
+	size_t first;		/* earlier rows are their own: queries and keys of a layer with values */
+	bool table;		/* a table: its rows are added to the stream */
+	bool vector;		/* one such row, stored as a dataset, not as a group with a weight */
+	int64_t norm;		/* index of the norm through which it reads or adds, or RESIDUAL_NONE */
+	enum role role;		/* role in a block; ROLES: outside the blocks */
+	/*
+	 * Index of a layer with outputs (from its row `first` on) to which the inputs are proportional,
+	 * channel by channel, or RESIDUAL_NONE: values, if each head has its own; the layer multiplied by a
+	 * gate, or the input of a ReLU.
+	 */
 	int64_t source;
 };
 
@@ -67,14 +74,14 @@ struct residual {
 	struct residual_layer *layer;
 };
 
-/* Adds what stands where; *r all zero at first. residual_images(): all before the blocks of the encoder;
+/* Add layers and norms; *r is all zero at first. residual_images(): all before the blocks of the encoder.
  * residual_end(): final norm and head. */
 void residual_embedding(struct residual *r, const struct config *c);
 void residual_position(struct residual *r, const struct config *c);
 void residual_images(struct residual *r, const struct config *c);
 void residual_block(struct residual *r, const struct config *c, const struct stack *s, size_t block);
 void residual_end(struct residual *r, const struct config *c);
-/* What the part has of all this; dies on a block that the config does not have. */
+/* The layers and norms that the part has. Fatal error on a block that the config does not have. */
 struct residual residual_of(const struct part *part, const struct config *c);
 void residual_free(struct residual *r);
 #endif

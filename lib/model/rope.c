@@ -9,7 +9,7 @@
 #include "model/stack.h"
 
 enum { SHORT, LONG };
-enum { THETA = 10000 };		/* where the class has no other */
+enum { THETA = 10000 };		/* if the class has no other value */
 
 static enum rope_kind kind_of(const struct keys *k, const char *name)
 {
@@ -20,7 +20,7 @@ static enum rope_kind kind_of(const struct keys *k, const char *name)
 	};
 
 	if ((arch->axes == 2 && !strcmp(name, "axial")) || (arch->axes && !strcmp(name, "mrope")))
-		return ROPE_DEFAULT;	/* as it is called where positions have several numbers */
+		return ROPE_DEFAULT;	/* name of the default for positions with several coordinates */
 
 	for (const char *const *other = arch->longrope; other && *other; other++)
 		if (!strcmp(name, *other))
@@ -32,10 +32,8 @@ static enum rope_kind kind_of(const struct keys *k, const char *name)
 		k->file, name);
 }
 
-/*
- * Channels of a head that are rotated. A class without a key for them rotates all: it does not heed
- * partial_rotary_factor under the default kind, and fails with it under the others.
- */
+/* Parses the rotated channels of a head. A class without a key for them rotates all. It ignores
+ * partial_rotary_factor under the default kind, and fails with it under other kinds. */
 static void parse_rotary(struct stack *s, enum rope_kind kind, const struct keys *k, const struct keys *rope)
 {
 	const char *key = "partial_rotary_factor", *name = key_name(k, key);
@@ -49,7 +47,7 @@ static void parse_rotary(struct stack *s, enum rope_kind kind, const struct keys
 			s->arch->name);
 	s->rotary = (size_t)((double)s->head_dim * part);
 	if (part > 1 || !s->rotary || s->rotary % 2)
-		die("%s: /config: positions turn %g of %zu channels of a head, expected an even number",
+		die("%s: /config: positions rotate %g of %zu channels of a head, expected an even number",
 			k->file, part * (double)s->head_dim, s->head_dim);
 }
 
@@ -86,10 +84,8 @@ static void parse_long(struct rope_setting *r, const struct keys *k, size_t rota
 	r->part[LONG] = parse_factors(k, "long_factor", rotary / 2);
 }
 
-/*
- * One setting, whose numbers stand in `rope`. beside: where theta and the original context may stand too, of
- * which theta holds if there is none inside, and the original context in any case; NULL: nowhere.
- */
+/* Parses one setting from the object `rope`. outer: the object around it (NULL: none), which may have theta
+ * and the original context, too. Its theta is used only if `rope` has none, its original context always. */
 static void parse_setting(struct stack *s, struct rope_setting *r, const struct keys *k, const json_t *rope,
 	const json_t *outer, size_t positions)
 {
@@ -134,10 +130,8 @@ static json_t *settings(const struct keys *k, const json_t *json, const char *ke
 	return rope;
 }
 
-/*
- * Blocks with a window have a setting of their own: rope_parameters has an object for each kind of block, and
- * rope_scaling, of older files, changes that of the blocks that see everything.
- */
+/* Parses settings for blocks with and without a window. rope_parameters has an object for each kind of
+ * block; rope_scaling, in older files, changes the setting of blocks without a window. */
 static void parse_both(struct stack *s, const struct keys *k, size_t positions)
 {
 	static const char *const kinds[ROPES] = { "full_attention", "sliding_attention" };
@@ -157,7 +151,8 @@ static void parse_both(struct stack *s, const struct keys *k, size_t positions)
 	}
 }
 
-/* Which number of a position each pair goes by: half of them rows and half columns, or by sections. */
+/* Assigns a coordinate of a position to each pair: half of the pairs to rows and half to columns, or by
+ * sections. */
 static void parse_axes(struct stack *s, const struct keys *k, const json_t *rope)
 {
 	static const size_t usual[AXES] = { 16, 24, 24 };	/* of Qwen2-VL */
@@ -191,10 +186,10 @@ static void parse_axes(struct stack *s, const struct keys *k, const json_t *rope
 }
 
 /*
- * transformers 5 keeps theta and scaling together under rope_parameters, older
- * files in rope_theta and rope_scaling. Where both are there rope_scaling wins
- * as a whole; theta beside it, or beside rope_parameters, holds if there is
- * none inside; original_max_position_embeddings beside it holds in any case.
+ * transformers 5 stores theta and scaling together under rope_parameters; older files have rope_theta and
+ * rope_scaling. If both are present, rope_scaling is used as a whole. A theta outside of rope_scaling or
+ * rope_parameters is used if there is none inside; an original_max_position_embeddings outside is always
+ * used.
  */
 void rope_parse(struct stack *s, const struct keys *k, size_t positions)
 {
@@ -233,7 +228,7 @@ double rope_frequencies(const struct rope_setting *r, size_t rotary, size_t posi
 		const double exponent = r->kind == ROPE_GRID ? 4.0 * (double)(i % (rotary / 4)) :
 			2.0 * (double)i;
 		double f = pow(r->theta, -exponent / (double)rotary);
-		double turns = r->original * f / (2 * M_PI);	/* over the original context */
+		double turns = r->original * f / (2 * M_PI);	/* turns in the original context */
 
 		if (r->kind == ROPE_LINEAR || (r->kind == ROPE_LLAMA3 && turns < r->low))
 			f /= r->factor;

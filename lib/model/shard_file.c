@@ -42,13 +42,13 @@ void shard_check(const struct shard *s, const char *name, const struct config *c
 	if (s->n < 2)
 		return;
 	if (!c)
-		die("%s: has no /config that tells its blocks, which --shard shares out", name);
+		die("%s: has no /config, which --shard needs to distribute blocks", name);
 	if (s->i > c->blocks)
 		die("%s: --shard %zu/%zu has no block: there are %zu", name, s->i,
 			s->n, c->blocks);
 }
 
-/* The block that stands in a part; s NULL: none. */
+/* The block of a part; s NULL: none. */
 struct at_block { const struct config *config; const struct stack *s; size_t block; };
 
 static void look_for_block(void *arg, const char *path)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shard_file.h -- a file that is a shard: which of how many, and of what
+ * shard_file.h -- one shard: its number, its inputs, its blocks
  *
- * Root attributes `shard`, `shards`, counted from 1, and of the inputs that were files `model_sha256`,
- * `tokens_sha256`, `hessian_sha256` and `order_sha256` (io/file.h). Blocks of a model are dealt out: block b,
- * counted through all stacks, belongs to shard b mod n + 1; all else to shard 1, and the root to every shard.
+ * Root attributes are `shard` and `shards`, counted from 1, and, for inputs that were files, the digests
+ * `model_sha256`, `tokens_sha256`, `hessian_sha256` and `order_sha256` (io/file.h). Block b of a model,
+ * counted through all stacks, belongs to shard b mod n + 1. The root belongs to every shard, everything
+ * else to shard 1.
  */
 #ifndef MODEL_SHARD_FILE_H
 #define MODEL_SHARD_FILE_H
@@ -14,17 +15,17 @@
 #include "model/config.h"
 
 enum shard_input { SHARD_MODEL, SHARD_TOKENS, SHARD_HESSIAN, SHARD_ORDER, SHARD_INPUTS };
-extern const char *const shard_digests[SHARD_INPUTS];	/* the attributes' names */
-/* Writes what the file is, between begin and end of part 0: a shard, if there are several, of which inputs.
- * name: of the inputs; NULL: there is none. */
+extern const char *const shard_digests[SHARD_INPUTS];	/* names of the attributes */
+/* Writes these attributes, between begin and end of part 0; shard and shards only if there are several.
+ * name: of the inputs; NULL: none. */
 void shard_write(struct output *out, const struct shard *s, const char *const name[SHARD_INPUTS]);
 
-/* Warns where the file is one shard of several, and something expects the whole. */
+/* Warns if the file is one shard of several; for tools that expect the whole. */
 void shard_warn(const struct part *part);
-/* Dies unless the model, of this file, has a block for the shard. */
+/* Fatal error unless the model in file `name` has a block for the shard. */
 void shard_check(const struct shard *s, const char *name, const struct config *c);
 /* Whether this part of a model belongs to the shard. */
 bool shard_has(const struct shard *s, const struct part *part, const struct config *c);
-/* Writes an empty group in the place of the part's block, or nothing in that of a part without one. */
+/* Writes an empty group instead of the part's block, or an empty part if it has no block. */
 void shard_leave(struct output *out, const struct part *part, const struct config *c);
 #endif

@@ -14,7 +14,8 @@ static bool texts_differ(const char *a, const char *b)
 	return (a == NULL) != (b == NULL) || (a && strcmp(a, b));
 }
 
-/* Whether the files differ in a digest; absent: also by having none. */
+/* Whether the files differ in a digest; absent: absence counts as a difference. pair: the first two files
+ * that differ. */
 static bool differ_in(size_t n, const struct filter file[n], const char *digest, bool absent,
 	size_t pair[2])
 {
@@ -58,7 +59,7 @@ static bool models_differ(size_t n, const struct filter file[n], bool force)
 	const char *a = input_name(file[pair[0]].in), *b = input_name(file[pair[1]].in);
 
 	if (!force)
-		die("%s: is of another model than %s (attribute %s); --force-basis takes both all the same",
+		die("%s: is of another model than %s (attribute %s); --force-basis accepts both",
 			b, a, shard_digests[SHARD_MODEL]);
 	warn("%s: is of another model than %s", b, a);
 	return true;
@@ -76,11 +77,11 @@ bool shard_match(size_t n, const struct filter file[n], bool force)
 	return y;
 }
 
-/* An input and what it says of itself. */
+/* An input and its attributes of a shard. */
 struct shard_file {
 	struct filter filter;
 	const char *name;
-	struct shard shard;		/* n 0: it is no shard */
+	struct shard shard;		/* n 0: not a shard */
 	char *command, *digest[SHARD_INPUTS];
 };
 
@@ -121,8 +122,11 @@ static struct shard_file look(const struct filter *f)
 	return y;
 }
 
-/* Of shards of a model, one of which came through a pipe: their bases tell whether it is one (shard_match()),
- * and what else they hold is compared number by number (transform/join.h). */
+/*
+ * Whether a comparison of digests can be skipped for two shards of a model, one of which came from a pipe:
+ * their bases identify the model (shard_match()), and the rest is compared number by number
+ * (transform/join.h).
+ */
 static bool is_told(const struct shard_file *a, const struct shard_file *b)
 {
 	const struct shard_file *const file[] = { a, b };
@@ -138,7 +142,7 @@ static bool is_told(const struct shard_file *a, const struct shard_file *b)
 	return told;
 }
 
-/* Dies unless b is a shard of the same whole as a. */
+/* Fatal error unless b is a shard of the same whole as a. */
 static void compare(const struct shard_file *a, const struct shard_file *b)
 {
 	static const char *const what[SHARD_INPUTS] = {
@@ -154,8 +158,8 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 		if (!texts_differ(a->digest[i], b->digest[i]) || (i == SHARD_MODEL && is_told(a, b)))
 			continue;
 		if (!a->digest[i] || !b->digest[i])
-			die("%s: has no attribute %s, %s has: whether both are shards of one whole cannot be "
-				"told", (a->digest[i] ? b : a)->name, shard_digests[i],
+			die("%s: has no attribute %s, %s has one: cannot check that both are shards of one "
+				"whole", (a->digest[i] ? b : a)->name, shard_digests[i],
 				(a->digest[i] ? a : b)->name);
 		die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name,
 			shard_digests[i]);
@@ -169,7 +173,7 @@ static int by_shard(const void *a, const void *b)
 	return (x->shard.i > y->shard.i) - (x->shard.i < y->shard.i);
 }
 
-/* Dies unless each shard is there once; in order. */
+/* Fatal error unless each shard is present once. The files are sorted. */
 static void check_all(size_t n, const struct shard_file file[n])
 {
 	for (size_t i = 0; i + 1 < n; i++)
@@ -178,7 +182,7 @@ static void check_all(size_t n, const struct shard_file file[n])
 				file[i].shard.n, file[i].name);
 	for (size_t i = 0; i < file->shard.n; i++)
 		if (i >= n || file[i].shard.i != i + 1)
-			die("%s: is shard %zu of %zu, shard %zu is not there, expected all", file->name,
+			die("%s: is shard %zu of %zu, shard %zu is missing, expected all", file->name,
 				file->shard.i, file->shard.n, i + 1);
 }
 

@@ -9,9 +9,10 @@
 #include "model/key.h"
 #include "model/stack.h"
 
-enum { FIRST_WINDOWED = 28 };	/* max_window_layers where it is absent */
+enum { FIRST_WINDOWED = 28 };	/* max_window_layers if absent */
 
-/* layer_types as a list of which blocks have the window, NULL if absent. "attention" is an older name. */
+/* Reads layer_types: for each block whether it has the window; NULL if absent. "attention" is an older
+ * name. */
 static bool *parse_types(const struct stack *s, const struct keys *k)
 {
 	const json_t *types = key_get(k->json, "layer_types");
@@ -35,7 +36,7 @@ static bool *parse_types(const struct stack *s, const struct keys *k)
 	return slides;
 }
 
-/* Whether the class has a window at all: by its kind and the keys beside it. */
+/* Whether the class has a window at all, by its kind and other keys. */
 static bool has_window(const struct keys *k)
 {
 	const struct architecture *a = k->arch;
@@ -48,7 +49,7 @@ static bool has_window(const struct keys *k)
 		key_bool(k, "use_sliding_window", false);
 }
 
-/* The same where there is no such list and not all blocks are alike: NULL otherwise. */
+/* Chooses the blocks with a window if there is no layer_types; NULL if all blocks are alike. */
 static bool *place_windows(const struct stack *s, const struct keys *k, json_int_t first)
 {
 	const struct architecture *a = s->arch;

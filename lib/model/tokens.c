@@ -9,11 +9,11 @@
 #include "base/option.h"
 
 enum {
-	PLACES = 1 << 24,	/* positions, at most */
-	GRID = 1 << 16		/* patches of a side */
+	PLACES = 1 << 24,	/* most positions */
+	GRID = 1 << 16		/* most patches per side */
 };
 
-/* A number a token, from 0 to most - 1, or NULL. */
+/* Reads one number (or three) per token, from 0 to max - 1; NULL if absent. */
 static const int32_t *read_places(const struct part *part, const char *path, size_t n, size_t max,
 	size_t *axes)
 {
@@ -52,7 +52,7 @@ static void read_sequences(const struct part *part, struct tokens *y)
 			die("%s: /sequence: sequence %zu has no tokens", part_name(part), i);
 }
 
-/* The index of each sequence must be its places, 0 to its length - 1, in some order. */
+/* Checks that the index of each sequence is a permutation of 0 .. length - 1. */
 static void check_index(const struct part *part, const struct tokens *y)
 {
 	bool *seen = xalloc(y->n, sizeof *seen);
@@ -75,14 +75,14 @@ static void check_index(const struct part *part, const struct tokens *y)
 	free(seen);
 }
 
-/* The pixels of image i. */
+/* Reads the pixels of image i. */
 static void read_pixels(const struct part *part, size_t i, size_t images, struct token_image *p)
 {
 	char *path = xformat("/images/%zu", i);
 	struct tensor t;
 
 	if (!part_find(part, path, TENSOR_U8, 3, (const size_t[]){ 0, 0, 3 }, &t))
-		die("%s: %s: is missing, /image_span has the places of %zu images", part_name(part), path,
+		die("%s: %s: is missing, /image_span has spans of %zu images", part_name(part), path,
 			images);
 	if (!t.dim[0] || !t.dim[1])
 		die("%s: %s: has no pixels", part_name(part), path);
@@ -90,13 +90,14 @@ static void read_pixels(const struct part *part, size_t i, size_t images, struct
 	free(path);
 }
 
-/* Its tokens and patches; those of image i - 1 end before token `from`, *s is their sequence. */
+/* Reads the tokens and patches of image i. Image i - 1 ends before token `from`; *s is the current
+ * sequence. */
 static void read_span(const struct part *part, const struct tokens *y, size_t i, const int64_t span[2],
 	const int32_t grid[3], size_t from, size_t *s, struct token_image *p)
 {
 	if (span[0] < 0 || span[1] < 1 || (size_t)span[0] > y->n || (size_t)span[1] > y->n - (size_t)span[0])
-		die("%s: /image_span: image %zu has tokens %jd and %jd more, expected one at least, among "
-			"the %zu", part_name(part), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
+		die("%s: /image_span: image %zu has first token %jd and %jd tokens, expected at least one "
+			"of the %zu", part_name(part), i, (intmax_t)span[0], (intmax_t)span[1], y->n);
 	if ((size_t)span[0] < from)
 		die("%s: /image_span: image %zu begins before the one before it ends, at token %zu",
 			part_name(part), i, from);
@@ -113,7 +114,7 @@ static void read_span(const struct part *part, const struct tokens *y, size_t i,
 	p->frames = (size_t)grid[0], p->rows = (size_t)grid[1], p->columns = (size_t)grid[2];
 }
 
-/* Tokens are visual where they are of an image. */
+/* Checks that a token is visual exactly if it belongs to an image, and numbers visual tokens. */
 static void number_features(const struct part *part, struct tokens *y)
 {
 	int64_t *feature = part_keep(part, xalloc(y->n, sizeof *feature)), count = 0;
@@ -148,7 +149,7 @@ static void read_images(const struct part *part, struct tokens *y)
 	grid = part_tensor(part, "/image_grid", TENSOR_I32, 2, (const size_t[]){ y->images, 3 });
 	more = xformat("/images/%zu", y->images);
 	if (part_has(part, more))
-		die("%s: %s: has no place, /image_span has those of %zu images", part_name(part), more,
+		die("%s: %s: has no span, /image_span has spans of %zu images", part_name(part), more,
 			y->images);
 	free(more);
 	p = part_keep(part, xalloc(y->images, sizeof *p));
@@ -161,7 +162,7 @@ static void read_images(const struct part *part, struct tokens *y)
 	number_features(part, y);
 }
 
-/* Sequences, the order of their tokens, what kind each is of, and images. */
+/* Reads sequences, the order of their tokens, modalities, and images. */
 static void read_order(const struct part *part, struct tokens *y)
 {
 	struct tensor t;
@@ -178,7 +179,7 @@ static void read_order(const struct part *part, struct tokens *y)
 	read_images(part, y);
 }
 
-/* Where each token stands, as far as the file says so. */
+/* Reads the position of each token, if the file has it. */
 static void read_place(const struct part *part, struct tokens *y)
 {
 	read_order(part, y);
@@ -194,7 +195,7 @@ struct tokens tokens_order(const struct part *part)
 	return y;
 }
 
-/* Images that n tokens hold, and the tokens without one that is cut. */
+/* Drops images that do not end within the first n tokens; returns n without the tokens of a cut image. */
 static size_t cut_images(struct tokens *y, size_t n)
 {
 	for (const struct token_image *p; y->images; y->images--) {
@@ -206,7 +207,7 @@ static size_t cut_images(struct tokens *y, size_t n)
 	return n;
 }
 
-/* The first n tokens only; of an image, and of a reordered sequence, all or none. */
+/* Keeps the first n tokens. An image or a reordered sequence is kept whole or dropped. */
 static void cut_tokens(const struct part *part, struct tokens *y, size_t n)
 {
 	n = cut_images(y, n);
@@ -241,7 +242,7 @@ static void check_maker(const struct part *part, const struct part *model, size_
 		"the vocabularies have one size" });
 	if (ours && ours != vocab && !force)
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: "
-			"tokenize the text for this model (--force-tokens takes them all the same)",
+			"tokenize the text for this model (--force-tokens accepts them)",
 			part_name(part), ours, part_name(model), vocab);
 	if (text)
 		tokens_compare(part, part_name(model), text);
@@ -287,7 +288,7 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 	free(digest);
 }
 
-/* Of /tokens, or of the root as older files have it. */
+/* An attribute of /tokens, or, in older files, of the root. */
 static double attribute(const struct part *part, const char *name, double otherwise)
 {
 	return part_number(part, "/tokens", name, part_number(part, "/", name, otherwise));
