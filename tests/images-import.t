@@ -46,8 +46,8 @@ ok 'another vocabulary, by force' \
 ok '... as defined' py "check('text.h5', 'out.h5', [16, 16], [[1, 4, 4]] * 2)"
 
 # --- pictures and placeholders that do not fit, models, processors ---
-no 'a picture too few' 1 'text.h5: /tokens: has 2 placeholders \(id 1\), and there is 1 picture' import a.png -o out
-no 'a picture too many' 1 'has 2 placeholders \(id 1\), and there are 3 pictures' import a.png a.png a.png -o out
+no 'a picture too few' 1 'text.h5: /tokens: has 2 placeholders \(id 1\), and there is 1 image' import a.png -o out
+no 'a picture too many' 1 'has 2 placeholders \(id 1\), and there are 3 images' import a.png a.png a.png -o out
 no 'no model' 2 '--model FILE is expected' images-import --tokens text.h5 a.png
 no 'no tokens' 2 '--tokens FILE is expected' images-import --model llava.h5 a.png
 with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5 --tokens text.h5 a.png b.jpg -o out'; }
@@ -57,7 +57,7 @@ with 'a model of text' text-model '/config: is not of a vision-language model'
 with 'another tower' tower "unknown model_type 'vit'; known are clip_vision_model"
 with 'another strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
 with 'a size that the tower does not take' side \
-	'a.png: side.h5: /processor: makes 16 x 16 pixels of a picture of 13 x 11; the vision tower takes 20 x 20'
+	'a.png: side.h5: /processor: makes 16 x 16 pixels of an image of 13 x 11; the encoder needs 20 x 20'
 with 'no patch' patch "'patch_size' must be a whole number from 1"
 with 'no token left' empty 'a.png: has 1 x 1 patches, which leave no token'
 with 'tokens of another vocabulary' vocab 'made for a vocabulary of 256, vocab.h5 has 300'
@@ -82,22 +82,22 @@ with 'a processor of other patches' q-patch \
 with 'a processor of another kind' q-clip 'is of CLIPImageProcessor, expected Qwen2VLImageProcessor'
 with 'more pixels at least than at most' q-less 'at least 999 pixels and at most 256'
 with 'pictures that have no whole patches' q-whole \
-	"'do_resize' is false, and a picture of 13 x 11 pixels has no whole patches of 8"
+	"'do_resize' is false, and an image of 13 x 11 pixels has no whole patches of 8"
 for s in '18 16' '16 18'; do
 	{ printf 'P6 %s 255\n' "$s"; head -c 864 /dev/zero; } >whole.ppm
-	no "... of one side, ${s% *} x ${s#* }" 1 "a picture of ${s#* } x ${s% *} pixels has no whole patches of 8" \
+	no "... of one side, ${s% *} x ${s#* }" 1 "an image of ${s#* } x ${s% *} pixels has no whole patches of 8" \
 		images-import -q --model q-whole.h5 --tokens text.h5 whole.ppm whole.ppm -o out
 done
 with 'a processor that is no JSON' not-json 'not-json.h5: /processor: not valid JSON'
 for f in index position; do
-	no "tokens with /$f" 1 "$f.h5: /$f: tokens have their places already" import --tokens $f.h5 a.png b.jpg -o out
+	no "tokens with /$f" 1 "$f.h5: /$f: is present already" import --tokens $f.h5 a.png b.jpg -o out
 done
-no 'tokens that are visual' 1 '/modality: token 2 is visual, but of no picture' \
+no 'tokens that are visual' 1 '/modality: token 2 is visual, but of no image' \
 	import --tokens modality.h5 a.png b.jpg -o out
 no 'tokens with pictures' 1 'two.h5: /images: has images already' import --tokens two.h5 a.png b.jpg -o out
-no 'no picture' 1 'text: is no picture that is read' import a.png text -o out
+no 'no picture' 1 'text: is not a supported image file' import a.png text -o out
 { printf 'P6 201 1 255 '; head -c 603 /dev/zero; } >long.ppm
-no 'an elongated picture' 1 'long.ppm: qwen.h5: /processor: takes no picture whose one side is more than 200 times' \
+no 'an elongated picture' 1 'long.ppm: qwen.h5: /processor: supports images with one side at most 200 times' \
 	images-import -q --model qwen.h5 --tokens text.h5 a.png long.ppm -o out
 
 # --- pictures that are damaged ---

@@ -198,7 +198,7 @@ no 'a placeholder in a choice' 1 'choice 0 has a placeholder of an image' \
 	choice '{"task": "t", "context": "a\u0001b", "choices": ["\u0001"], "gold": 0, "images": ["llava-clip-0.ppm"]}'
 
 # --- what is refused
-no 'no processor' 1 '/processor: is missing; a model that sees images needs its preprocessor_config.json' \
+no 'no processor' 1 '/processor: is missing; a vision-language model needs its preprocessor_config.json' \
 	sh -c 'model-import -q no-processor | eval-ppl --ctx 128 --tokens "$1"' x $m-t.h5
 py faults
 no 'no class token' 1 '/vision_tower/embeddings/class_embedding: is missing' run no-class.h5
@@ -225,7 +225,7 @@ no 'grey images' 1 "'num_channels' is not supported other than 3" model-import -
 no 'positions of another number of patches' 1 \
 	'position_embedding.weight: its shape is not the \[26, 24\] of config.json' model-import -q side -o x.h5
 no 'an image of another size' 1 \
-	'/processor: makes 10 x 20 pixels of a picture of 10 x 20; the vision tower takes 20 x 20' eval-ppl --ctx 128 \
+	'/processor: makes 10 x 20 pixels of an image of 10 x 20; the encoder needs 20 x 20' eval-ppl --ctx 128 \
 	--tokens small-t.h5 $m.h5
 for s in 0 1 2; do
 	no "sections of rotary pairs that are none ($s)" 1 \

@@ -8,10 +8,10 @@
 #include "io/part.h"
 #include "model/tokens.h"
 
-/* A tokens file, and the token that comes to each of its places. */
+/* A tokens file; order: the token at each new place. */
 struct switched { const struct part *part; struct tokens t; size_t *order; };
 
-/* Whether there is anything to reorder. */
+/* Computes the order; returns whether it differs from the file's. */
 static bool switch_all(struct switched *s)
 {
 	const size_t sequences = s->t.sequences ? s->t.sequences : 1;
@@ -33,7 +33,7 @@ static bool switch_all(struct switched *s)
 	return moved;
 }
 
-/* A dataset with a row for each token, if it is there. */
+/* Writes a dataset with a row for each token, reordered, if the file has it. */
 static void write_rows(const struct switched *s, struct output *out, const char *path, enum tensor_type type)
 {
 	struct tensor t;
@@ -54,7 +54,7 @@ static void write_rows(const struct switched *s, struct output *out, const char 
 	free(rows);
 }
 
-/* The places that the tokens had in their sequences, of tokens that stood in them. */
+/* Writes the places of the tokens in their sequences before the switch, for a file without /index. */
 static void write_index(const struct switched *s, struct output *out)
 {
 	int32_t *index = xalloc(s->t.n, sizeof *index);
@@ -69,7 +69,7 @@ static void write_index(const struct switched *s, struct output *out)
 	free(index);
 }
 
-/* Where the images are; the tokens of each must still be beside each other. */
+/* Writes the new spans of the images; the tokens of each image must still be adjacent. */
 static void write_spans(const struct switched *s, struct output *out)
 {
 	size_t *place = xalloc(s->t.n, sizeof *place);
@@ -112,7 +112,7 @@ static void write_switched(const struct switched *s, struct output *out)
 	output_end(out);
 }
 
-/* Whether there are visual tokens among those of the file. */
+/* Whether the file has visual tokens; warns if not. */
 static bool is_visual(const struct switched *s)
 {
 	const char *name = part_name(s->part);
@@ -122,7 +122,7 @@ static bool is_visual(const struct switched *s)
 		visual |= s->t.modality[i];
 	if (!visual)
 		warn("%s: /modality: %s, nothing is reordered", name,
-			s->t.modality ? "has no visual token" : "is not there");
+			s->t.modality ? "has no visual token" : "is absent");
 	return visual;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * aifs.h -- visual tokens first, text after (MQuant section 4.1, attention-invariant flexible switching)
+ * aifs.h -- visual tokens first, then text (MQuant section 4.1, attention-invariant flexible switching)
  *
- * Tokens of a kind keep their order, so that a matrix of activations is two stretches, each under one static
- * scale. Where a token came from, its index, goes with it: token p sees token q where index(q) ≤ index(p),
- * its position is the one it had, and its target is the token of the next index. What a model computes of
- * each token stays the same.
+ * Tokens of one modality keep their order, so a matrix of activations has two spans, each with one static
+ * scale. Each token keeps its original place, its index. Token p attends to token q if index(q) ≤ index(p).
+ * The position of a token is unchanged, and its target is the token with the next index. So the model
+ * computes the same for each token.
  */
 #ifndef VISION_AIFS_H
 #define VISION_AIFS_H
@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 /*
- * The tokens file at `path` with the tokens of every sequence in this order, to `to` as output_open() takes
- * it. All that has a row for each token is reordered, /index is written, and /image_span says where images
- * are now. A file whose tokens stand so already, or that has no visual tokens, of which it warns, passes as
- * it is.
+ * Writes the tokens file at `path` to `to` (paths as in output_open()), with the tokens of every sequence
+ * in this order. All datasets with a row for each token are reordered, /index is written, and /image_span
+ * gets the new spans of the images. A file in this order is copied unchanged, and, with a warning, a file
+ * without visual tokens.
  */
 void aifs_file(const char *path, const char *to);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* image.c -- see image.h; PPM and PGM are read here */
+/* image.c -- see image.h; PPM and PGM files */
 #include "vision/image.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ bool image_make(struct image_reader *r, size_t h, size_t w)
 	return r->pixels;
 }
 
-/* A number of the header, behind blanks and comments; 0: there is none. One beyond what is read is cut. */
+/* Reads a number of the header, after blanks and comments; 0 if it is missing. Digits of a number above the
+ * limit are skipped. */
 static size_t pnm_number(struct image_reader *r)
 {
 	size_t v = 0;
@@ -56,7 +57,7 @@ static bool pnm_parse(struct image_reader *r)
 	left = r->n - r->used;
 	if (!why && left != h * w * channels)
 		why = left < h * w * channels ? "is cut short: a pixel takes 1 byte of PGM, 3 of PPM" :
-			"goes on behind its pixels";
+			"has data after its pixels";
 	if (why) {
 		snprintf(r->why, sizeof r->why, "%s", why);
 		return false;
@@ -85,7 +86,7 @@ struct image image_parse(const char *name, size_t n, const unsigned char *bytes,
 			free(r.y.rgb);
 			die("%s: %s", name, r.why);
 		}
-	die("%s: is no picture that is read, expected PNG, JPEG, PPM or PGM (P6, P5)", name);
+	die("%s: is not a supported image file, expected PNG, JPEG, PPM or PGM (P6, P5)", name);
 }
 
 static struct image read_file(const char *path, bool pixels)

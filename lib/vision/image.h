@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * image.h -- images as red, green and blue: PNG, JPEG, PPM and PGM files
+ * image.h -- reads PNG, JPEG, PPM and PGM files as red, green and blue
  *
- * The kind is told by the first bytes. What transformers' processors make of a file comes out: palettes and
- * fewer bits are spread over 0..255, gray is three equal channels, of 16 bits the high byte counts, and
- * what is transparent lies on white: round((c · a + 255 (255 - a))/255). Gamma, profiles and the
- * orientation that a camera notes change nothing. Refused by name: PNG of 16-bit gray (Pillow clips it),
- * JPEG of CMYK, PPM and PGM whose maximum is not 255.
+ * The kind of a file is found by its first bytes. Pixels are those of transformers' processors: palettes
+ * are resolved, fewer than 8 bits are expanded to 0..255, gray becomes three equal channels, of 16 bits the
+ * high byte is used, and transparent pixels are laid over white: round((c · a + 255 (255 - a))/255). Gamma,
+ * profiles and the orientation noted by a camera are ignored.
+ *
+ * A file that is damaged, cut or not supported is a fatal error. Not supported are PNG of 16-bit gray
+ * (Pillow clips it), JPEG of CMYK, and PPM and PGM whose maximum is not 255.
  */
 #ifndef VISION_IMAGE_H
 #define VISION_IMAGE_H
@@ -14,19 +16,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pixels and bytes of a file, at most. */
+/* Most pixels and bytes of a file. */
 enum { IMAGE_PIXELS = 1 << 26, IMAGE_BYTES = 1 << 28 };
 
 struct image {
 	size_t h, w;
-	uint8_t *rgb;		/* [h, w, 3]; free() it */
+	uint8_t *rgb;		/* [h, w, 3]; the caller frees it */
 };
 
-/* The file at path ("-": standard input). Dies, naming it, where it is damaged, cut, or claims more pixels
- * than its bytes can hold: nothing is allocated for those. */
+/* Reads the file at path ("-": standard input). The error names it. A file whose header has more pixels
+ * than its bytes can encode is refused before memory is allocated. */
 struct image image_read(const char *path);
-/* Height and width by the header, with rgb NULL: nothing is decoded, and damage after the header not seen. */
+/* Reads height and width from the header, with rgb NULL. Nothing is decoded, so damage after the header is
+ * not found. */
 struct image image_extents(const char *path);
-/* Both for n bytes of a file, which may be none; name: for messages. */
+/* Reads an image, or with pixels false its extents, from n ≥ 0 bytes of a file; name: for messages. */
 struct image image_parse(const char *name, size_t n, const unsigned char *bytes, bool pixels);
 #endif

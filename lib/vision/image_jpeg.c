@@ -5,8 +5,8 @@
 #include <jpeglib.h>
 
 enum {
-	JPEG_MAX = 512,	/* pixels of a byte: every 8 x 8 of the finest channel take a bit at least */
-	SCANS = 128		/* that a progressive file may have; each costs the time of a whole image */
+	JPEG_MAX = 512,	/* most pixels per byte: 8 x 8 pixels of the finest channel need at least a bit */
+	SCANS = 128		/* most scans of a progressive file; each takes the time of a whole image */
 };
 
 static void jpeg_fails(j_common_ptr jpeg)
@@ -19,7 +19,7 @@ static void jpeg_fails(j_common_ptr jpeg)
 	longjmp(r->back, 1);
 }
 
-/* What libjpeg fills up with gray is an error here; what changes no pixel is not. */
+/* Data that libjpeg replaces by gray are an error here; warnings that change no pixel are ignored. */
 static void jpeg_warns(j_common_ptr jpeg, int level)
 {
 	const int code = jpeg->err->msg_code;
@@ -38,7 +38,7 @@ static void count_scans(j_common_ptr jpeg)
 	longjmp(r->back, 1);
 }
 
-/* Dies by longjmp() where it is none that is read. */
+/* Refuses an unsupported JPEG by longjmp(). */
 static void check_header(const struct jpeg_decompress_struct *jpeg, struct image_reader *r)
 {
 	const char *why = image_unfit(jpeg->image_height, jpeg->image_width, r->n * JPEG_MAX);

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "vision/image_private.h"
 
-enum { DEFLATE_MAX = 1032 };	/* bytes that one stands for at most: two bits make 258 */
+enum { DEFLATE_MAX = 1032 };	/* most bytes of one compressed byte: two bits make 258 */
 
 static void png_fails(png_structp png, const char *what)
 {
@@ -40,7 +40,7 @@ static _Noreturn void png_refuse(png_structp png, const char *what)
 	longjmp(r->back, 1);
 }
 
-/* Four channels of 8 bits from all types; returns how often the rows pass. */
+/* Sets up conversion of all types to four channels of 8 bits; returns the number of passes over the rows. */
 static int png_prepare(png_structp png, png_infop info, const struct image_reader *r)
 {
 	const size_t w = png_get_image_width(png, info), h = png_get_image_height(png, info);
@@ -65,7 +65,7 @@ static int png_prepare(png_structp png, png_infop info, const struct image_reade
 	return passes;
 }
 
-/* A row over white. */
+/* Lays a row over white. */
 static void drop_alpha(size_t w, uint8_t rgb[w][3], const uint8_t rgba[w][4])
 {
 	for (size_t i = 0; i < w; i++)
@@ -101,7 +101,7 @@ bool image_png(struct image_reader *r)
 	if (!setjmp(r->back)) {
 		png_set_read_fn(png, r, png_gives);
 		png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-		png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);	/* image_unfit() looks */
+		png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);	/* image_unfit() checks */
 		png_set_chunk_malloc_max(png, 1 << 20);
 		png_read_info(png, info);
 		passes = png_prepare(png, info, r);

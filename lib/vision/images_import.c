@@ -13,7 +13,7 @@
 #include "vision/processor.h"
 #include "vision/vision.h"
 
-/* What is made of the ids. */
+/* The ids with images. */
 struct longer {
 	size_t n;
 	int32_t *id;			/* [n] */
@@ -38,22 +38,22 @@ static void check_tokens(const struct part *part, const struct tokens *t, const 
 	size_t places = 0;
 
 	if (t->position || t->index)
-		die("%s: %s: tokens have their places already, expected those of a text", name,
+		die("%s: %s: is present already, expected tokens of a text without it", name,
 			t->index ? "/index" : "/position");
 	if (t->images)
 		die("%s: /images: has images already", name);
 	for (size_t i = 0; t->modality && i < t->n; i++)
 		if (t->modality[i])
-			die("%s: /modality: token %zu is visual, but of no picture", name, i);
+			die("%s: /modality: token %zu is visual, but of no image", name, i);
 	for (size_t i = 0; i < t->n; i++)
 		places += t->id[i] == v->placeholder;
 	if (places != n)
-		die("%s: /tokens: has %zu placeholder%s (id %d), and there %s %zu picture%s, expected one "
+		die("%s: /tokens: has %zu placeholder%s (id %d), and there %s %zu image%s, expected one "
 			"for each", name, places, places == 1 ? "" : "s", v->placeholder,
 			n == 1 ? "is" : "are", n, n == 1 ? "" : "s");
 }
 
-/* Before anything is written, since the result must not be one of them; files only, which open twice. */
+/* Records the image files as inputs before the output is written, since it must not be one of them. */
 static void note_images(size_t n, const char *const path[n])
 {
 	for (size_t i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ static void note_images(size_t n, const char *const path[n])
 	}
 }
 
-/* Writes image i as it is decoded. */
+/* Writes the decoded image i. */
 static struct token_image write_image(struct output *out, const struct config *c, const struct processor *p,
 	size_t i, const char *path)
 {
@@ -86,7 +86,7 @@ static struct token_image write_image(struct output *out, const struct config *c
 	return y;
 }
 
-/* Also says of the images where their tokens begin. */
+/* Repeats each placeholder; stores the first token of each image. */
 static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_t images,
 	struct token_image image[images])
 {

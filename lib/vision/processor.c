@@ -9,9 +9,9 @@
 #include "base/size.h"
 
 enum {
-	SIDE_MAX = 1 << 16,		/* of sizes in the file */
-	PIXELS_MAX = 1 << 26,		/* of what is made */
-	ELONGATED = 200			/* sides of Qwen2-VL's images, one of the other */
+	SIDE_MAX = 1 << 16,		/* largest side in the file */
+	PIXELS_MAX = 1 << 26,		/* most pixels of the result */
+	ELONGATED = 200			/* largest ratio of sides for Qwen2-VL */
 };
 
 #define CLIP_COLOURS .mean = { 0.48145466, 0.4578275, 0.40821073 }, \
@@ -19,10 +19,10 @@ enum {
 #define USUAL .resize = true, .rescale = true, .normalize = true, .factor = 1 / 255., \
 	.resample = RESAMPLE_BICUBIC
 
-/* A class of processors: what it does where the file is silent, and what it can do. */
+/* A class of processors: its defaults for absent settings, and its features. */
 static const struct processor_class {
-	struct processor defaults;	/* by its `kind` */
-	bool pads, crops;		/* it knows do_pad, as padding to a square; do_center_crop */
+	struct processor defaults;	/* found by `kind` */
+	bool pads, crops;		/* supports do_pad (padding to a square); do_center_crop */
 } classes[] = {
 	{ { .kind = "CLIP", USUAL, CLIP_COLOURS, .sizing = PROCESSOR_SHORTEST, .shortest = 224,
 		.crop = true, .crop_height = 224, .crop_width = 224 }, false, true },
@@ -34,7 +34,7 @@ static const struct processor_class {
 		.max = 28 * 28 * 1280, .patch = 14, .frames = 2, .merge = 2 }, false, false },
 };
 
-/* Keys that are read below, and those that change no pixel. */
+/* Keys that are read below, and keys that change no pixel. */
 static const char *const known[] = {
 	"image_processor_type", "feature_extractor_type", "do_resize", "size", "default_to_square",
 	"resample", "do_center_crop", "crop_size", "do_rescale", "rescale_factor", "do_normalize",
@@ -83,7 +83,7 @@ static void read_factor(const struct processor *p, const json_t *json, double *v
 		*value = json_number_value(v);
 }
 
-/* One number, or one for each channel. */
+/* Reads one number, or one per channel. */
 static void read_channels(const struct processor *p, const json_t *json, const char *key, double min,
 	double value[3])
 {
@@ -101,7 +101,7 @@ static void read_channels(const struct processor *p, const json_t *json, const c
 
 /* ---- sizes ---- */
 
-/* {"height": h, "width": w}, [h, w], or a number; false: it is none of them. */
+/* Reads {"height": h, "width": w}, [h, w], or a number; false for any other value. */
 static bool read_sides(const struct processor *p, const json_t *v, const char *key, size_t *h, size_t *w)
 {
 	const json_t *high = v, *wide = v;
@@ -117,7 +117,7 @@ static bool read_sides(const struct processor *p, const json_t *v, const char *k
 	return true;
 }
 
-/* The keys of an object that are not null, but for these two. */
+/* Whether an object has keys that are not null, other than these two. */
 static bool has_others(const json_t *v, const char *a, const char *b)
 {
 	const char *key;
@@ -181,7 +181,7 @@ static void read_sizing(struct processor *p, const json_t *json)
 
 /* ---- the whole ---- */
 
-/* By the name of the class, or that of its early form. */
+/* Finds the class by its name, or by the name of its early form. */
 static const struct processor_class *find_class(const char *name, const json_t *json)
 {
 	static const char *const suffixes[] = { "ImageProcessor", "ImageProcessorFast", "FeatureExtractor" };
@@ -239,9 +239,9 @@ static struct processor read_all(const char *name, json_t *json)
 	p.resample = (enum resample)resample;
 	read_sizing(&p, json);
 	if (p.square && !class->pads)
-		die("%s: 'do_pad' is true, which %sImageProcessor does not know", name, p.kind);
+		die("%s: 'do_pad' is true, which %sImageProcessor does not support", name, p.kind);
 	if (p.crop && !class->crops)
-		die("%s: 'do_center_crop' is true, which %sImageProcessor does not know", name, p.kind);
+		die("%s: 'do_center_crop' is true, which %sImageProcessor does not support", name, p.kind);
 	if (p.crop && crop && !read_sides(&p, crop, "crop_size", &p.crop_height, &p.crop_width))
 		die("%s: 'crop_size' must have 'height' and 'width'", name);
 	if (p.crop && !p.crop_height)
@@ -267,7 +267,7 @@ struct processor processor_parse(const char *name, const char *text)
 
 /* ---- images ---- */
 
-/* The multiple that is nearest, of two the even one. */
+/* The nearest multiple of factor; a tie goes to the even multiple. */
 static double multiple(double x, double factor)
 {
 	return nearbyint(x / factor) * factor;
@@ -279,7 +279,7 @@ static void size_by_pixels(const struct processor *p, double h, double w, double
 	const double fewest = (double)p->min;
 
 	if (fmax(h, w) > ELONGATED * fmin(h, w))
-		die("%s: takes no picture whose one side is more than %d times the other, this has %g x %g "
+		die("%s: supports images with one side at most %d times the other, this image has %g x %g "
 			"pixels", p->name, ELONGATED, h, w);
 	*height = multiple(h, factor), *width = multiple(w, factor);
 	if (*height * *width > max) {
@@ -295,7 +295,7 @@ static void size_by_pixels(const struct processor *p, double h, double w, double
 	}
 }
 
-/* After padding and resizing. */
+/* The size after padding and resizing. */
 static void size_before_crop(const struct processor *p, size_t h, size_t w, size_t *height, size_t *width)
 {
 	double y = (double)h, x = (double)w, limit = PIXELS_MAX;
@@ -308,9 +308,9 @@ static void size_before_crop(const struct processor *p, size_t h, size_t w, size
 		y = (double)p->shortest, x = (double)(p->shortest * w / h);
 	else if (p->resize)
 		size_by_pixels(p, (double)h, (double)w, &y, &x);
-	/* between the passes of resample() lie h rows of the new width */
+	/* resample() has h rows of the new width between its passes */
 	if (y * x > limit || (double)h * x > limit || (double)h * (double)w > limit)
-		die("%s: makes %g x %g pixels of a picture of %zu x %zu, expected at most 2^26 of them, and "
+		die("%s: makes %g x %g pixels of an image of %zu x %zu, expected at most 2^26 of them, and "
 			"of rows of the new width", p->name, y, x, h, w);
 	*height = (size_t)y, *width = (size_t)x;
 }
@@ -325,11 +325,11 @@ void processor_size(const struct processor *p, size_t h, size_t w, size_t *heigh
 	if (*height > PIXELS_MAX / *width)
 		die("%s: 'crop_size' is %zu x %zu, expected at most 2^26 pixels", p->name, *height, *width);
 	if (p->patch && (*height % (p->patch * p->merge) || *width % (p->patch * p->merge)))
-		die("%s: 'do_resize' is false, and a picture of %zu x %zu pixels has no whole patches of %zu "
+		die("%s: 'do_resize' is false, and an image of %zu x %zu pixels has no whole patches of %zu "
 			"pixels", p->name, h, w, p->patch * p->merge);
 }
 
-/* In the middle of a square of the mean colour. */
+/* Puts the image in the middle of a square of the mean colour. */
 static uint8_t *pad(const struct processor *p, size_t h, size_t w, const uint8_t rgb[h][w][3])
 {
 	const size_t side = max(h, w), top = (side - h) / 2, left = (side - w) / 2;
@@ -355,7 +355,7 @@ static uint8_t *resize(const struct processor *p, size_t height, size_t width, s
 	return y;
 }
 
-/* What each value of a channel becomes. */
+/* Computes the result for each value of a channel. */
 static void values(const struct processor *p, float y[3][256])
 {
 	for (size_t c = 0; c < 3; c++)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include "base/size.h"
 
-enum { BITS = 22 };	/* of a weight's fraction: with 8 of a sample they leave one, and the sign */
+enum { BITS = 22 };	/* fraction bits; with 8 bits of a sample, one bit and the sign are left */
 
 static double triangle(double x)
 {
@@ -32,7 +32,7 @@ static double lanczos(double x)
 	return x >= -3 && x < 3 ? sinc(x) * sinc(x / 3) : 0;
 }
 
-/* Of two samples as far away the one before counts. */
+/* Of two samples at the same distance, only the earlier one counts. */
 static double box(double x)
 {
 	return x > -0.5 && x <= 0.5;
@@ -44,7 +44,7 @@ static double hamming(double x)
 }
 
 static const struct filter {
-	double (*f)(double x);		/* NULL: one sample, as it is */
+	double (*f)(double x);		/* NULL: one sample, unchanged */
 	double support;
 } filters[RESAMPLES] = {
 	[RESAMPLE_NEAREST] = { NULL, 0 },
@@ -55,14 +55,14 @@ static const struct filter {
 	[RESAMPLE_HAMMING] = { hamming, 1 },
 };
 
-/* Where the samples of a place begin, and how many there are. */
+/* The samples of one result: the first, and their number. */
 struct reach { size_t first, n; };
 
-/* Of one direction. */
+/* The weights of one direction. */
 struct taps {
-	size_t max;			/* samples of a place */
-	struct reach *reach;		/* [places] */
-	int32_t *weight;		/* [places][most] */
+	size_t max;			/* most samples of a result */
+	struct reach *reach;		/* [results] */
+	int32_t *weight;		/* [results][max] */
 };
 
 static double widening(size_t n, size_t m)
@@ -114,7 +114,7 @@ static void find_taps(enum resample kind, size_t n, size_t m, const struct taps 
 	}
 }
 
-/* Adding up the steps decides where c is the border of two samples. */
+/* The steps are summed up: the rounding errors decide if c is the border of two samples. */
 static void find_nearest(size_t n, size_t m, const struct taps *t)
 {
 	const double step = (double)n / (double)m;
@@ -126,7 +126,7 @@ static void find_nearest(size_t n, size_t m, const struct taps *t)
 	}
 }
 
-/* Takes the room of a direction off the workspace. */
+/* Takes the memory of one direction from the workspace. */
 static struct taps taps_of(enum resample kind, size_t n, size_t m, char **room, double *share)
 {
 	struct taps t = { max_taps(kind, n, m), (void *)*room, (void *)(*room + m * sizeof *t.reach) };
@@ -160,7 +160,7 @@ static void across(size_t width, uint8_t out[width][3], const struct taps *t, co
 	}
 }
 
-/* A row of the result; a few of its bytes at a time. */
+/* Computes a row of the result, a few bytes at a time. */
 static void down(size_t bytes, uint8_t out[bytes], struct reach r, const int32_t weight[r.n],
 	const uint8_t (*in)[bytes])
 {

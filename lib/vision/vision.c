@@ -13,7 +13,7 @@ struct processor processor_of(const struct part *part)
 	char *text;
 
 	if (!part_has(part, "/processor"))
-		die("%s: /processor: is missing; a model that sees images needs its preprocessor_config.json",
+		die("%s: /processor: is missing; a vision-language model needs its preprocessor_config.json",
 			part_name(part));
 	text = part_string(part, "/processor");
 	p = processor_parse(part_keep(part, xformat("%s: /processor", part_name(part))), text);
@@ -21,7 +21,7 @@ struct processor processor_of(const struct part *part)
 	return p;
 }
 
-/* Rows and columns of patches that the processor makes of an image of h x w pixels. */
+/* Rows and columns of patches after the processor, for an image of h x w pixels. */
 static void grid_of(const struct config *c, const struct processor *p, size_t h, size_t w, size_t *rows,
 	size_t *columns)
 {
@@ -34,7 +34,7 @@ static void grid_of(const struct config *c, const struct processor *p, size_t h,
 			v->patch, v->frames, v->merge, v->merge);
 	processor_size(p, h, w, &height, &width);
 	if (v->side && (height != v->side || width != v->side))
-		die("%s: makes %zu x %zu pixels of a picture of %zu x %zu; the vision tower takes %zu x %zu",
+		die("%s: makes %zu x %zu pixels of an image of %zu x %zu; the encoder needs %zu x %zu",
 			p->name, height, width, h, w, v->side, v->side);
 	*rows = height / v->patch, *columns = width / v->patch;
 	if (!v->side && (!p->patch || *rows % v->merge || *columns % v->merge))
@@ -94,7 +94,7 @@ void vision_place(const struct config *c, const struct token_image *image, size_
 	*column = i / square % across * merge + i % merge;
 }
 
-/* The pixels of a file, which still has the extents of before; free() them. */
+/* Decodes a file, which must still have its earlier extents; the caller frees the pixels. */
 static uint8_t *decode(const char *file, const struct token_image *image)
 {
 	char *where = xformat("%s:%zu", file, image->line);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * vision.h -- what becomes of an image in a model that sees images: patches, tokens, positions
+ * vision.h -- images in a vision-language model: their patches, tokens, positions
  *
- * LLaVA: of the encoder's rows, one for each patch and, of CLIP, one for a class before them, the strategy
- * `full` keeps all, and `default` drops the first, whatever it is: so a SigLIP tower, which has no class
- * row, loses a patch. Qwen2-VL: merge x merge patches become one token.
+ * LLaVA: the encoder has one row for each patch; CLIP has a class row before them. The strategy `full`
+ * keeps all rows, `default` drops the first row in any case. So a SigLIP encoder, which has no class row,
+ * loses a patch. Qwen2-VL: merge x merge patches become one token.
  */
 #ifndef VISION_VISION_H
 #define VISION_VISION_H
@@ -14,31 +14,38 @@
 #include "model/tokens.h"
 #include "vision/processor.h"
 
-/* How the model prepares its images, from the part that has /processor; dies where there is none. Its name
- * for messages is kept with the image. */
+/* The image processor of the model, from the part that has /processor; fatal error if it is absent. Its
+ * name for messages is freed with the part. */
 struct processor processor_of(const struct part *part);
-/* Rows of the encoder, a class row among them, and tokens of an image of rows x columns patches; 0: none. */
+/* The rows of the encoder (with a class row) and the tokens of an image of rows x columns patches; 0
+ * tokens: none is left. */
 size_t vision_rows(const struct config *c, size_t rows, size_t columns);
 size_t vision_tokens(const struct config *c, size_t rows, size_t columns);
-/* How an image of h x w pixels becomes patches and tokens; name: of its file, for messages, or NULL. Dies
- * where the model does not take the size that the processor makes of it, has other patches, or no token is
- * left. */
+/*
+ * The patches and tokens of an image of h x w pixels. name: of its file, for messages, or NULL. Fatal error
+ * if the model does not support the size that the processor makes of it, if the model has other patches, or
+ * if no token is left.
+ */
 struct token_image vision_image(const struct config *c, const struct processor *p, const char *name, size_t h,
 	size_t w);
-/* Dies where the patches or tokens of an image of a tokens file are not those that the model has. */
+/* Fatal error if the patches or tokens of an image of a tokens file do not fit the model. */
 void vision_check(const struct config *c, const char *file, const struct token_image *image);
-/* Where patch i lies: by squares of those that become one token, row by row of each. */
+/* Row and column of patch i. Patches are ordered by the squares that become one token, row by row within
+ * each square. */
 void vision_place(const struct config *c, const struct token_image *image, size_t i, size_t *row,
 	size_t *column);
-/* All patches, as the processor prepares the image, which is decoded for it if it is a file: channels, then
- * frames, which are all the same, rows and columns of pixels. file: that names the image, for messages. */
+/*
+ * Stores all patches of an image, prepared by the processor: channels, then frames, which are all equal,
+ * rows and columns of pixels. An image that is a file is decoded first. file: the file that names the
+ * image, for messages.
+ */
 void vision_patches(const struct config *c, const struct processor *p, const char *file,
 	const struct token_image *image, float *x);
 /*
- * Multimodal rotary positions of n tokens of a sequence, frames, rows and columns: those of text go on by
- * one in all three; the tokens of an image begin where they are and go by their place in it, and text after
- * it continues from the largest, plus one (transformers' get_rope_index). image: those of the sequence, whose
- * tokens count from `first`.
+ * Multimodal rotary positions (frame, row, column) of n tokens of a sequence. Text increases all three by
+ * one per token. The tokens of an image begin at the current position and add their place in the image.
+ * Text after an image continues from the largest coordinate, plus one (transformers' get_rope_index).
+ * image: the images of the sequence, whose tokens start at `first`.
  */
 void vision_positions(const struct config *c, size_t n, int32_t position[n][AXES], size_t first,
 	size_t images, const struct token_image image[images]);

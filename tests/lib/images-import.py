@@ -228,14 +228,14 @@ def claims():
     says(b"P5 99999999999999999999 1 255\n", "more pixels")
     says(b"P6 1 1000000000 255\n", "more pixels")
     says(b"P5 1000000000 0 255\n", "no pixels")
-    says(b"P5 2 2 255\nabcde", "goes on behind its pixels")
+    says(b"P5 2 2 255\nabcde", "has data after its pixels")
     says(b"P5 2 2 65535\nabcdefgh", "maximum is not 255")
     says(b"P5 2 2 255", "does not end in a blank")
-    says(b"P5", "no picture")
+    says(b"P5", "is not a supported image file")
     says(b"P5 #", "no pixels")
-    says(b"", "no picture")
+    says(b"", "is not a supported image file")
     says(b"\xff\xd8\xff", "JPEG")
-    says(b"P3 1 1 255\n1 2 3\n", "no picture")
+    says(b"P3 1 1 255\n1 2 3\n", "is not a supported image file")
 
 
 def scans():
