@@ -116,7 +116,7 @@ no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5
 no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5
 no 'an activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
 no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tokens t.h5 deep.h5
-no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config has 1' run --tokens t.h5 shallow.h5
+no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config [a-z]* 1' run --tokens t.h5 shallow.h5
 no 'another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
 no 'no embeddings' 1 'no-embed.h5: /model/embed_tokens/weight: is missing; embeddings are expected before the blocks' \
