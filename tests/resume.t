@@ -189,7 +189,7 @@ no 'FILE.part: a link' 1 'r.h5.part: is a symbolic link, expected the parts of a
 rm r.h5.part
 is '... what it leads to stays' "$(cat precious)" precious
 cp model.h5 r.h5.part
-no 'FILE.part: the input' 1 'r.h5.part: is an input, and where finished parts' \
+no 'FILE.part: the input' 1 'r.h5.part: is an input; finished parts' \
 	dpq-run -q --compensate none --resume r.h5.part -o r.h5
 ok '... which stays' cmp model.h5 r.h5.part; rm -f r.h5.part
 py lock &
