@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_layout.h -- how a GGUF file keeps a tensor of transformers, read both ways
+ * gguf_layout.h -- layouts of tensors of transformers in a GGUF file, for import and export
  *
- * A row says what differs: the shape, the order of the rows, a number that is added. Stacked experts are said
- * by the name (gguf_table.h).
+ * A layout specifies the differences: the shape, the order of the rows, an added number. Whether experts are
+ * stacked is specified by the name (gguf_table.h).
  *
  * Source: https://github.com/ggml-org/llama.cpp, convert_hf_to_gguf.py.
  */
@@ -15,28 +15,28 @@
 enum gguf_layout_name {
 	GGUF_AS_IS,
 	GGUF_TRANSPOSED,		/* transformers has [columns, rows], as Conv1D */
-	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* heads are those of queries, of keys */
+	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* GGUF_ROWS_PAIRS for the heads of queries, of keys */
 	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
 	GGUF_PLUS_ONE,		/* x + 1, as F32 */
-	GGUF_ONE_ROW,		/* transformers has [1, n]; F32, as routers are */
-	GGUF_ROUTER,		/* F32, whatever the type of other weights */
+	GGUF_ONE_ROW,		/* transformers has [1, n]; F32, as for routers */
+	GGUF_ROUTER,		/* F32 for any type of other weights */
 	GGUF_LAYOUTS
 };
 
 enum gguf_rows {
 	GGUF_ROWS_AS_IS,
-	/* Of each head the rows 0, d/2, 1, d/2 + 1, ..., so that the channels that a rotation pairs are
-	 * neighbours. */
+	/* The rows of each head in the order 0, d/2, 1, d/2 + 1, ..., so that the two channels of a rotary
+	 * pair are neighbours. */
 	GGUF_ROWS_PAIRS,
-	GGUF_ROWS_APART,	/* all queries, all keys, all values, of rows that have the three by heads */
+	GGUF_ROWS_APART,	/* all queries, all keys, all values; transformers has them head by head */
 };
 
 struct gguf_layout {
 	enum gguf_rows rows;
-	bool of_keys;		/* heads are those of keys; otherwise those of queries */
+	bool of_keys;		/* heads are heads of keys; else heads of queries */
 	bool transposed, one_row;
-	bool f32;		/* it is written as F32 */
-	float plus;		/* what the file has more than transformers; not 0: it is stored as F32 */
+	bool f32;		/* written as F32 */
+	float plus;		/* number of the file - number of transformers; if not 0, stored as F32 */
 };
 
 /* By enum gguf_layout_name. */
@@ -44,10 +44,10 @@ extern const struct gguf_layout gguf_layouts[GGUF_LAYOUTS];
 
 struct gguf_sizes { size_t heads, kv_heads, head_dim, experts; };
 
-/* How many heads there are of those that it names. */
+/* The number of heads, of keys or of queries. */
 size_t gguf_layout_heads(const struct gguf_layout *l, const struct gguf_sizes *sizes);
-/* Whether so many rows are those of the heads: they could not be put in order otherwise. */
+/* Whether the number of rows fits the number of heads, which gguf_layout_row() requires. */
 bool gguf_layout_fits(const struct gguf_layout *l, const struct gguf_sizes *sizes, size_t rows);
-/* The row of the file that is row i of transformers' tensor; each is one. The rows fit. */
+/* The row of the file that is row i of the tensor of transformers: a permutation of `rows` rows. */
 size_t gguf_layout_row(const struct gguf_layout *l, const struct gguf_sizes *sizes, size_t rows, size_t i);
 #endif

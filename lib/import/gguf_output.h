@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_output.h -- a GGUF file (import/gguf.h) that is written in one pass
+ * gguf_output.h -- a GGUF file (import/gguf.h), written in one pass
  *
  *	struct gguf_output *o = gguf_create("model.gguf");
  *
@@ -10,10 +10,11 @@
  *	gguf_write(o, at, x, 4 * n);
  *	gguf_finish(o);
  *
- * The table of tensors comes before their data, but their number and types may be known only after them.
- * So there is room for it, of which the value of the key ptqtools.padding, blanks, takes what is left over.
- * The file appears under its name when it is whole. Version 3, aligned to 32 bytes. All functions die where
- * the disk is full.
+ * The table of tensors precedes their data, but the number and types of tensors may be known only after the
+ * data. So gguf_room() reserves space for the table. The key ptqtools.padding fills the unused rest with
+ * blanks. The file is of version 3 and aligned to 32 bytes. It appears under its name when it is complete.
+ *
+ * A full disk is a fatal error in all functions.
  */
 #ifndef IMPORT_GGUF_OUTPUT_H
 #define IMPORT_GGUF_OUTPUT_H
@@ -24,8 +25,8 @@
 struct gguf_output;
 struct gguf_output *gguf_create(const char *path);
 
-/* Values of the metadata, whose keys are not checked for being new. Reals are stored as float32. */
-void gguf_put_size(struct gguf_output *o, const char *key, size_t v);	/* u32; dies beyond it */
+/* Values of the metadata. Keys must be unique, which is not checked. Reals are stored as float32. */
+void gguf_put_size(struct gguf_output *o, const char *key, size_t v);	/* u32; others are an error */
 void gguf_put_real(struct gguf_output *o, const char *key, double v);
 void gguf_put_flag(struct gguf_output *o, const char *key, bool v);
 void gguf_put_text(struct gguf_output *o, const char *key, const char *v);
@@ -33,18 +34,18 @@ void gguf_put_texts(struct gguf_output *o, const char *key, size_t n, char *cons
 void gguf_put_reals(struct gguf_output *o, const char *key, size_t n, const float v[n]);
 void gguf_put_integers(struct gguf_output *o, const char *key, size_t n, const int32_t v[n]);
 
-/* Ends the metadata. bytes: of the table, at most, as the sum of gguf_entry_bytes(). */
+/* Ends the metadata. bytes: an upper limit of the table, the sum of gguf_entry_bytes() of its tensors. */
 void gguf_room(struct gguf_output *o, size_t bytes);
-size_t gguf_entry_bytes(size_t name, int rank);		/* name: its bytes */
-/* A tensor of a type as import/ggml.h numbers them, extents with the slowest first: where its bytes go. */
+size_t gguf_entry_bytes(size_t name, int rank);		/* name: bytes of the name */
+/* Adds a tensor and returns the offset of its data. type: a number of import/ggml.h; dim: slowest first. */
 size_t gguf_add(struct gguf_output *o, const char *name, uint32_t type, int rank, const size_t dim[],
 	size_t bytes);
 void gguf_write(struct gguf_output *o, size_t at, const void *data, size_t bytes);
 /*
- * The path of a file that gguf_open_own() reads: what is there so far, and n tensors without numbers. Valid
- * until the next call on o.
+ * The path of a file for gguf_open_own(), with the metadata and tensors so far and n further tensors without
+ * data. Valid until the next call on o.
  */
 const char *gguf_preview(struct gguf_output *o, size_t n, const char *const name[n]);
-/* Gives the file its name and frees o. */
+/* Renames the file to its name and frees o. */
 void gguf_finish(struct gguf_output *o);
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gguf_said.h -- a tokenizer.json as keys of a GGUF file: the way of gguf_tokenizer_private.h
- * backwards
+ * gguf_said.h -- a tokenizer.json as keys of a GGUF file: the inverse of gguf_tokenizer_private.h
  *
  *	char *why = gguf_put_tokenizer(out, "model.gguf", &texts, config);
  *
- * What is written gives the same ids in llama.cpp, and when it is imported again, or it is not written. So
- * the cuts of words must be those that a name of tokenizer.ggml.pre stands for. Of SentencePiece's BPE a file
- * has the score of each token alone: merges must be all ways to cut each token into two, token by token, and
- * the place of the token among them is its score. Where two cuts of one token compete in a text, llama.cpp
- * takes the leftmost.
+ * A tokenizer is only written if it gives the same ids in llama.cpp and when it is imported again. So the
+ * pre-tokenizer must be one that has a name in tokenizer.ggml.pre.
  *
- * Left out with a warning, since llama.cpp has nothing for it: NFC; blanks that an added token takes to
- * itself, and words that it must be; that Metaspace puts a blank before the first word of a text alone.
+ * A file stores only the score of each token of SentencePiece's BPE. So the merges must be all ways to cut
+ * each token into two, token by token. The score of a token is its position in this sequence. If two cuts of
+ * one token compete in a text, llama.cpp takes the leftmost.
+ *
+ * llama.cpp does not support the following, which is left out with a warning: the normalizer NFC; lstrip,
+ * rstrip and single_word of added tokens; that Metaspace adds a blank only before the first word of a text.
  */
 #ifndef IMPORT_GGUF_SAID_H
 #define IMPORT_GGUF_SAID_H
@@ -22,11 +22,12 @@
 #include "model/config.h"
 
 /*
- * Writes all keys of the tokenizer, or none: then it returns why; free() it. to: the file, for warnings;
- * text: those of import/texts.h, of which tokenizer_config.json may say which token is padding.
+ * Writes all keys of the tokenizer and returns NULL, or writes none and returns the reason; free() it. to:
+ * the file, for warnings. text: the texts of import/texts.h; tokenizer_config.json may name the padding
+ * token.
  */
 char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text[TEXTS],
 	const struct config *c);
-/* tokenizer.chat_template, of chat_template.jinja or of tokenizer_config.json. */
+/* Writes tokenizer.chat_template, from chat_template.jinja or tokenizer_config.json. */
 void gguf_put_chat(struct gguf_output *o, char *const text[TEXTS]);
 #endif

@@ -2,8 +2,9 @@
 /*
  * gguf_source.h -- a GGUF file as a source of a model
  *
- * Names and rows are put back to those of transformers (gguf_table.h). F32, F16 and BF16 keep their
- * type, quantized tensors become F32 (import/ggml.h). A tensor that the row has no name for keeps its own.
+ * Names and the order of rows become those of transformers (gguf_table.h). F32, F16 and BF16 keep their type,
+ * quantized tensors become F32 (import/ggml.h). A tensor without a name in the row of the architecture keeps
+ * its name.
  */
 #ifndef IMPORT_GGUF_SOURCE_H
 #define IMPORT_GGUF_SOURCE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * gguf_vocabulary_private.h -- the tokens of a GGUF file, and the parts of a tokenizer.json that all kinds of
- * tokenizers have: what gguf_tokenizer.c shares with the kinds, and these with the way back
- * (gguf_said.h)
+ * tokenizers have
+ *
+ * Shared by gguf_tokenizer.c, the kinds of tokenizers, and export (gguf_said.h).
  */
 #ifndef IMPORT_GGUF_VOCABULARY_PRIVATE_H
 #define IMPORT_GGUF_VOCABULARY_PRIVATE_H
@@ -30,32 +31,32 @@ struct gguf_vocabulary {
 json_t *gguf_byte_bpe(const struct gguf_vocabulary *v);
 json_t *gguf_sentencepiece(const struct gguf_vocabulary *v);
 
-/* How a family cuts words before byte-level BPE, by tokenizer.ggml.pre. */
+/* The pre-tokenizer of a family with byte-level BPE, by tokenizer.ggml.pre. */
 enum { GGUF_SPLITS = 4 };
-/* A pattern splits a text: pieces that match are words, and so is what is between them. */
+/* A pattern splits a text: matches are words, and so is the text between two matches. */
 struct gguf_pre {
 	const char *name;
 	const char *split[GGUF_SPLITS];	/* patterns, one after the other; then NULL */
 	bool digits;			/* every digit is a word */
-	bool words;			/* words as GPT-2 has them */
-	bool ignore_merges;		/* a word that is a token is that token */
-	bool bos;			/* BOS before a text, if the file does not say */
+	bool words;			/* the words of GPT-2 */
+	bool ignore_merges;		/* a word that is a token is not merged */
+	bool bos;			/* default for a BOS before a text */
 };
-/* The first is taken where a file names none; ends with a row without a name. */
+/* The first row is the default for files without a name; ends with a row without a name. */
 extern const struct gguf_pre gguf_pres[];
 
-/* Die where there is no memory; otherwise the value. */
+/* The value; a lack of memory is a fatal error. */
 json_t *gguf_made(const struct gguf_vocabulary *v, json_t *json);
 void gguf_append(const struct gguf_vocabulary *v, json_t *array, json_t *value);
 
 int64_t gguf_token_type(const struct gguf_vocabulary *v, size_t id);
-int64_t gguf_find_token(const struct gguf_vocabulary *v, const char *token);	/* -1: it is no token */
-/* The id that a key names, of a token that is there; -1: no such key. */
+int64_t gguf_find_token(const struct gguf_vocabulary *v, const char *token);	/* -1: no such token */
+/* The id that a key stores; -1: no such key. An id without a token is a fatal error. */
 int64_t gguf_token_id(const struct gguf_vocabulary *v, const char *key);
 json_t *gguf_token_text(const struct gguf_vocabulary *v, size_t id);
 char *gguf_text_part(const char *s, size_t n);	/* the first n bytes of a text; free() it */
 
 json_t *gguf_added_tokens(const struct gguf_vocabulary *v);
-/* BOS before a text, EOS after it, unless the file says otherwise; null for neither. */
+/* BOS before a text, EOS after it; null for neither. bos, eos: defaults for keys that the file lacks. */
 json_t *gguf_post_processor(const struct gguf_vocabulary *v, bool bos, bool eos);
 #endif

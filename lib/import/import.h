@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * import.h -- a model from the files of others (source.h), in the parts of its architecture's layout
+ * import.h -- a model from a checkpoint (source.h), written in the parts of its architecture's layout
  */
 #ifndef IMPORT_IMPORT_H
 #define IMPORT_IMPORT_H
@@ -8,13 +8,18 @@
 #include "io/part.h"
 
 /*
- * Writes every part of the model at the path into out. Weights that the architecture's
- * checkpoints keep transposed, or fused with others, become layers [out, in] of their
- * own; a tied head is written as a copy of the embedding with the attribute `tied_to` (a
- * stored head that differs from the embedding stays, with a warning, as in transformers).
- * What stays out, and what is missing: checkpoint.h. Packed weights (source.h) become codes. Dies where
- * weights are NaN or infinite. basis: the model that this was quantized from and whose basis it takes
- * (import/adopt.h), or NULL: a basis of its own; report: gets how far each weight is from that model's.
+ * Writes every part of the model at the path into out.
+ *
+ * Weights that checkpoints of the architecture store transposed, or fused with others, become separate layers
+ * [out, in]. Packed weights (source.h) become codes. A tied head is written as a copy of the embedding with
+ * the attribute `tied_to`. A stored head that differs from the embedding is kept with a warning, as in
+ * transformers. checkpoint.h lists the tensors that are left out.
+ *
+ * basis: the model that this checkpoint was quantized from, whose basis the result gets (import/adopt.h), or
+ * NULL: a basis from the checkpoint itself. report: receives the relative difference of each weight from
+ * that model.
+ *
+ * Weights that are NaN or infinite and missing tensors are fatal errors.
  */
 void import_model(struct output *out, const char *path, const char *basis, struct report *report);
 #endif

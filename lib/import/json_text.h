@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* json_text.h -- a configuration as text: indented, keys in order, numbers in digits that hold all */
+/* json_text.h -- a configuration as text: indented, keys in their order, numbers without loss */
 #ifndef IMPORT_JSON_TEXT_H
 #define IMPORT_JSON_TEXT_H
 #include <jansson.h>

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source.h -- where an import takes a model from, whatever its files are
+ * source.h -- a checkpoint to import, independent of its file format
  *
- * A kind of source is a row of a table in source.c. It gives a model as Hugging Face
- * keeps it: the texts of config.json, tokenizer.json and others, and tensors under the
- * names and in the shapes that the class in transformers gives them. A kind whose files are
- * otherwise translates them: names and texts when it is opened, data when they are read;
- * quantized ones are dequantized, or given as codes where the format has a layer of them.
+ * A kind of source is a row of a table in source.c. It represents a model in the form of Hugging Face: the
+ * texts of config.json, tokenizer.json and others, and tensors with the names and shapes of the class in
+ * transformers. A kind with other files converts them: names and texts in open(), data in read(). Quantized
+ * tensors are dequantized, or returned as codes if a layer of this project can store them.
+ *
+ *	struct source *s = source_open(path);
+ *
+ *	for each s->tensor:
+ *		s->kind->read(s, name), or s->kind->codes(s, name) if it is packed
+ *		s->kind->release(s);
+ *	source_close(s);
  */
 #ifndef IMPORT_SOURCE_H
 #define IMPORT_SOURCE_H
@@ -17,40 +23,40 @@
 #include "io/tensor.h"
 
 struct source_tensor {
-	const char *name, *file;	/* file: that holds it, for messages */
-	struct tensor shape;		/* without data; type TENSOR_ANY where read() would refuse it */
-	bool packed;			/* a weight, always [out, in], that codes() gives, not read() */
+	const char *name, *file;	/* file: the file with the tensor, for messages */
+	struct tensor shape;		/* without data; type TENSOR_ANY if read() would refuse it */
+	bool packed;			/* a weight, always [out, in], for codes() instead of read() */
 };
 
 struct source {
 	const struct source_kind *kind;
 	const char *path;	/* borrowed */
-	char *text[TEXTS];	/* of its files (import/texts.h); NULL: there is none, but of config.json */
-	char *config_name;	/* what messages on config.json name */
-	char *history;		/* what was done to the weights, a line; NULL: nothing is known */
+	char *text[TEXTS];	/* of its files (import/texts.h); NULL: absent; config.json is never absent */
+	char *config_name;	/* the name of config.json in messages */
+	char *history;		/* a line of history about the weights; NULL: none */
 	size_t n;
 	struct source_tensor *tensor;	/* [n], each name once */
 	void *data;		/* of the kind */
 };
 
-/* All functions die with "FILE: TENSOR: what is wrong" on bad data. */
+/* Bad data is a fatal error in all functions, with the message "FILE: TENSOR: what is wrong". */
 struct source_kind {
-	const char *what;	/* "a Hugging Face folder": what messages expect */
+	const char *what;	/* "a Hugging Face folder", for messages */
 	bool (*fits)(const char *path);
-	void (*open)(struct source *s);		/* fills everything after path */
-	void (*close)(struct source *s);	/* of data; the rest is freed by source_close() */
-	/* F32, F16 or BF16, of rank at most TENSOR_RANK: a view until release(), which frees copies. */
+	void (*open)(struct source *s);		/* sets all members after path */
+	void (*close)(struct source *s);	/* frees data; source_close() frees the rest */
+	/* F32, F16 or BF16, of rank at most TENSOR_RANK; a view, valid until release(). */
 	struct tensor (*read)(struct source *s, const char *name);
-	/* NULL: no tensor is packed. Memory of its own. */
+	/* In separate memory: free it by source_layer_free(). NULL: the kind has no packed tensors. */
 	struct source_layer (*codes)(struct source *s, const char *name);
-	/* The i-th of the file's tensors that it consists of, one unless it is packed: its bytes, u8 [n],
-	 * a view too. False: there are no more. */
+	/* Bytes, u8 [n], of the i-th tensor of the file that t consists of: one, or several if t is packed. A
+	 * view, valid until release(). False: there are no more. */
 	bool (*stored)(struct source *s, const struct source_tensor *t, size_t i, struct tensor *bytes);
 	void (*release)(struct source *s);
 };
 
-bool source_fits(const char *path);	/* whether some kind takes the path */
-/* By the first kind that takes the path; dies if there is none. */
+bool source_fits(const char *path);	/* whether some kind fits the path */
+/* Opens the path with the first kind that fits; if none does, it is a fatal error. */
 struct source *source_open(const char *path);
 void source_close(struct source *s);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * source_layer.h -- a layer that a source gives in place of a weight: codes and parameters, in its own memory
+ * source_layer.h -- a quantized layer of a source: codes and parameters, in separate memory
  *
  *	struct source_layer y = source_layer_make(out, in, &storage, group);
  *
@@ -17,18 +17,18 @@
 #include "quant/member.h"
 
 struct source_layer {
-	struct codes codes;		/* rows and columns as the tree has them, [out, in] */
-	struct input_scale input;	/* as it is, unless the source says how inputs are rounded */
+	struct codes codes;		/* rows and columns in the order of the tree, [out, in] */
+	struct input_scale input;	/* all 0 if the source does not specify a rounding of inputs */
 	float input_scale;		/* of static modes; input.scale need not be set */
 };
 
-/* All parameters 0, scale_tensor 1. storage: with the type of its scales. */
+/* A layer with all parameters 0 and scale_tensor 1. storage: its member `scales` is set. */
 struct source_layer source_layer_make(size_t out, size_t in, const struct format *storage, long group);
 void source_layer_free(struct source_layer *y);
-/* Gives *l views of it, valid as long as it is. */
+/* Sets *l to views of y, valid as long as y. */
 void source_layer_view(const struct source_layer *y, struct linear *l);
-/* The layer of some of its rows. */
+/* A new layer with the rows p of y. */
 struct source_layer source_layer_rows(const struct source_layer *y, struct row_place p);
-/* Whether all is what a layer of a file may hold; else the member that is not, and why. */
+/* Whether all members are valid in a layer of a file. If not, *member is the invalid one, why the reason. */
 bool source_layer_sound(const struct source_layer *y, const char **member, char why[MEMBER_WHY]);
 #endif

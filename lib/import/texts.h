@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* texts.h -- the texts that go along with a model: files of a Hugging Face folder, datasets of the root */
+/* texts.h -- the texts of a model: files of a Hugging Face folder, datasets of the root */
 #ifndef IMPORT_TEXTS_H
 #define IMPORT_TEXTS_H
 
@@ -11,7 +11,7 @@ enum {
 struct text_row {
 	const char *path;		/* "/tokenizer" */
 	const char *file;		/* "tokenizer.json" */
-	const char *also;		/* another name of the file, if that is not there; NULL: none */
+	const char *also;		/* another name of the file, tried if it is absent; NULL: none */
 };
 extern const struct text_row text_rows[TEXTS];
 #endif

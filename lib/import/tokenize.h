@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenize.h -- texts as tokens files and back, by the tokenizer of a model
+ * tokenize.h -- conversion of texts to tokens files and back, with the tokenizer of a model
+ *
+ *	struct vocabulary v = vocabulary_open(path);
+ *
+ *	vocabulary_encode(&v, text, tokens, special, null);
+ *	vocabulary_decode(&v, tokens, text);
+ *	vocabulary_close(&v);
+ *
+ * Errors are fatal.
  */
 #ifndef IMPORT_TOKENIZE_H
 #define IMPORT_TOKENIZE_H
@@ -10,7 +18,7 @@
 #include "model/config.h"
 #include "text/tokenizer.h"
 
-/* Where ids come from: a model file, a source of a model, or bytes (t NULL). */
+/* The ids of a model file, of a source (import/source.h), or bytes (t NULL). */
 struct vocabulary {
 	const char *path;		/* of the model, or "--bytes" */
 	char *name, *json;		/* of the tokenizer, and its text */
@@ -21,20 +29,20 @@ struct vocabulary {
 	bool add_bos;
 };
 
-/* path: a model file, or a source that model-import takes (import/source.h); NULL: ids are bytes, NUL is the
- * BOS. Dies where the model has no tokenizer, or one that cannot be read. */
+/* path: a model file, or a source for model-import; NULL: ids are bytes, and NUL is the BOS. A model without
+ * a tokenizer, or with an unsupported one, is an error. */
 struct vocabulary vocabulary_open(const char *path);
-/* Of the model that `part` is the first part of, which need not stay. Without a tokenizer 256 ids are
- * bytes, and its BOS is the config's, or NUL; dies where there are more or fewer. */
+/* The vocabulary of the model with the first part `part`, which may be closed afterwards. Without a tokenizer
+ * the model must have 256 ids, which are bytes; the BOS is that of the config, or NUL. */
 struct vocabulary vocabulary_of(const struct part *part, const struct config *c);
 void vocabulary_close(struct vocabulary *v);
-/* Ids of n bytes of text, n = 0: none. special: special tokens are looked for in it. Dies where an id is not
- * below `size`. Free them by encoding_free(). */
+/* Ids of n bytes of text, none for n = 0; free them by encoding_free(). special: special tokens in the text
+ * are recognized. An id that is not below `size` is an error. */
 struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char text[n], bool special);
-/* The text at path as a tokens file. null: there are as many texts, each a sequence (/sequence), as NULs end;
- * the last one may do without. Dies where a text is empty. */
+/* Writes the text at `path` as a tokens file. null: the input has several texts, each ended by NUL (optional
+ * after the last), and each becomes a sequence (/sequence). An empty text is an error. */
 void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null);
-/* The tokens file at path as a text. Warns where another tokenizer made it; dies where that had another
- * number of ids, or an id has no token. */
+/* Writes the tokens file at `path` as a text. If another tokenizer made it, a warning is printed. A file of
+ * another number of ids, or an id without a token, is an error. */
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to);
 #endif
