@@ -127,7 +127,7 @@ printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n{"task": 1}\
 no 'the second line' 1 "second.jsonl:2: 'task' is no text" eval-choice --questions second.jsonl $m
 ok '... is not read under --limit 1' eval-choice --questions second.jsonl --limit 1 $m
 no 'a model without a tokenizer' 1 \
-	'few.h5: /tokenizer: is missing; without one a vocabulary of 256, bytes, is expected, not of 61' run few.h5
+	'few.h5: /tokenizer: is missing; without a tokenizer the vocabulary must be 256 bytes, not 61 ids' run few.h5
 no 'no questions named' 2 '--questions FILE is expected' eval-choice $m
 no 'questions that are not there' 1 'nothing.jsonl: cannot open' eval-choice --questions nothing.jsonl $m
 no 'numbers that overflow' 1 'nan.h5: gives .* as the likelihood|not finite|overflow' run nan.h5

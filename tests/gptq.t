@@ -160,7 +160,7 @@ echo '[]' >in-beside/quantize_config.json
 no '... no object' 1 'in-beside/quantize_config.json: line 1: expected an object' model-import -q in-beside -o no.h5
 rm in-beside/quantize_config.json
 no 'codes, and no configuration' 1 \
-	'_proj.qweight: config.json has no quantization_config, and there is no in-beside/quantize_config.json' \
+	'_proj.qweight: config.json has no quantization_config, and in-beside/quantize_config.json does not exist' \
 	model-import -q in-beside -o no.h5
 gptq -q -o again in-sym.h5
 is 'symmetric codes are symmetric again' "$(py says again)" 'gptq 4 16 symmetric neighbours'
@@ -192,7 +192,7 @@ up='spoilt/model.safetensors: model.layers.0.mlp.up_proj'
 wrong 'no zero points' 'up_proj.qzeros: is missing, .* needs it' in-v2-4 gone qzeros
 wrong 'no scales' 'up_proj.scales: is missing' in-v1-4 gone scales
 wrong 'no groups of an order' 'up_proj.g_idx: is missing' in-order gone g_idx
-wrong 'a plain weight beside codes' "$up.weight: is there, but has no place" in-v1-4 extra weight 1
+wrong 'a plain weight beside codes' "$up.weight: is not expected" in-v1-4 extra weight 1
 wrong 'codes of another shape' 'up_proj.weight: its shape is not the .64, 32. of config.json' in-v1-4 shorter qweight
 wrong 'zero points of another shape' "$up.qzeros: its shape is .2, 7., expected .2, 8." in-v1-4 shorter qzeros
 wrong 'scales of another shape' "$up.scales: its shape is .2, 63., expected .2, 64." in-v1-4 shorter scales
@@ -223,7 +223,7 @@ wrong 'another format' "checkpoint_format is 'marlin', expected 'gptq' or 'gptq_
 	in-v1-4 config checkpoint_format '"marlin"'
 wrong 'Marlin' 'is_marlin_format is true' in-v1-4 config is_marlin_format true
 wrong 'words of another type' "pack_dtype is 'int16', expected 'int32'" in-v1-4 config pack_dtype '"int16"'
-wrong 'layers of other settings' "dynamic: '.:.*up': layers of settings of their own" \
+wrong 'layers of other settings' "dynamic: '.:.*up': settings for single layers" \
 	in-v1-4 config dynamic '{"-:.*down": {}, "+:.*up": {"bits": 8}}'
 wrong 'another version of AWQ' "version is 'gemv', expected 'gemm'" in-awq config version '"gemv"'
 ok 'nothing is left of what failed' sh -c 'test ! -e no.h5 && test -z "$(ls .no.h5* 2>/dev/null)"'

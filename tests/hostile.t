@@ -219,7 +219,7 @@ role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r
 role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
-no 'a model file as a folder' 1 'model.h5: is no model to import, expected a Hugging Face folder' \
+no 'a model file as a folder' 1 'model.h5: cannot be imported, expected a Hugging Face folder' \
 	model-import -q model.h5 -o out/r
 no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
 no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'

@@ -27,7 +27,7 @@ for s in int2 int3 int4 int5 int6 int7 int8 uint2 uint3 uint4 uint5 uint6 uint7 
 	deepseek powers autofp8; do
 	py make plain $s $s
 	but=
-	case $s in deepseek | powers) but='inputs under dynamic scales of groups or of all tokens have no form' ;; esac
+	case $s in deepseek | powers) but='dynamic scales of groups of inputs or of all tokens' ;; esac
 	ok "$s: imports" quiet model-import $s -o $s.h5
 	[ -z "$but" ] || is '... and says what its inputs are not' "$(grep -c "$but" said)" 1
 	but=
@@ -51,14 +51,14 @@ wrong() {
 	no "$name" 1 "$why" model-import -q spoilt -o no.h5
 }
 up='spoilt/model.safetensors: model.layers.0.mlp.up_proj'
-wrong 'a plain weight beside a packed one' "$up.weight: is there, but has no place" uint4 extra weight 1
+wrong 'a plain weight beside a packed one' "$up.weight: is not expected" uint4 extra weight 1
 wrong 'no codes' "$up.weight_packed: is missing" uint4 gone weight_packed
 wrong 'no shape' 'up_proj.weight_shape: is missing' uint4 gone weight_shape
 wrong 'no scales' 'up_proj.weight_scale: is missing, .* needs it' uint4 gone weight_scale
 wrong 'no zero points' 'up_proj.weight_zero_point: is missing' uint4 gone weight_zero_point
-wrong 'zero points of signed integers' "$up.weight_zero_point: is there, but has no place" \
+wrong 'zero points of signed integers' "$up.weight_zero_point: is not expected" \
 	int4 extra weight_zero_point 1
-wrong 'a static scale of inputs that are not rounded' "$up.input_scale: is there, but has no place" \
+wrong 'a static scale of inputs that are not rounded' "$up.input_scale: is not expected" \
 	int4 extra input_scale 1
 wrong 'no static scale' 'up_proj.input_scale: is missing' w8a8s gone input_scale
 wrong 'packed codes of another shape' "$up.weight_packed: its shape is .*, expected .44, 4." int4 shorter weight_packed
@@ -84,10 +84,10 @@ wrong 'a static scale of 0' "$up.weight: its act_scale holds 0" w8a8s first inpu
 wrong 'an integer beyond its bits' "$up.weight: holds 8, expected integers of 4 bits" w4a8 first weight 8
 wrong 'a group beyond the last' "$up.weight: its group_index column 0 is in group 8 of 8" order first weight_g_idx 8
 wrong 'an order that the scheme does not have' 'down_proj.weight_g_idx: is there' order weights actorder '"weight"'
-wrong 'a layer that the class does not have' 'new_proj.weight: is quantized, but no linear layer' int4 stranger
-wrong 'an ignored layer that is packed' 'up_proj: is stored packed, but no group .* has it, or .ignore. does' \
+wrong 'a layer that the class does not have' 'new_proj.weight: is quantized, but is not a linear layer' int4 stranger
+wrong 'an ignored layer that is packed' 'up_proj: is stored packed, but is in no group .*, or is in .ignore.' \
 	int4 config ignore '["re:.*up_proj$"]'
-wrong 'a layer of no group' 'down_proj: is stored packed, but no group' int4 group targets '["re:.*q_proj$"]'
+wrong 'a layer of no group' 'down_proj: is stored packed, but is in no group' int4 group targets '["re:.*q_proj$"]'
 wrong 'a pattern that is none' 'PCRE2 refuses the pattern' int4 group targets '["re:("]'
 wrong 'a list that is none' 'ignore: expected a list of names' int4 config ignore 3
 wrong 'an unknown method' "quant_method 'x' is not known; known are" int4 config quant_method '"x"'
@@ -98,7 +98,7 @@ wrong 'weights that are not packed yet' \
 	int4 frozen
 wrong 'sparse weights' "sparsity_config: format is 'sparse-24-bitmask'" int4 config sparsity_config \
 	'{"format": "sparse-24-bitmask"}'
-wrong 'rotations' 'transform_config: rotations' int4 config transform_config '{"config_groups": {"a": {}}}'
+wrong 'rotations' 'transform_config: online rotations' int4 config transform_config '{"config_groups": {"a": {}}}'
 wrong 'a version beyond any' "version is '99999999999.9', expected one like" int4 config version '"99999999999.9"'
 wrong 'no groups' 'config_groups: expected an object of groups' int4 config config_groups '[]'
 wrong 'rounded outputs' 'output_activations: outputs of layers are not rounded' int4 group output_activations '{"a": 1}'
@@ -142,15 +142,15 @@ is '... and the same model' "$(differ even.h5 odd.h5)" 'no of some'
 py spoil int4 left keys 0 '{"num_bits": 8}'
 model-import -q left -o left.h5 2>said
 is 'keys and values' "$(grep -c 'kv_cache_scheme: keys and values are not rounded' said)" 1
-is '... and their scales' "$(grep -c 'k_scale: a scale of keys or values has no form here' said)" 1
+is '... and their scales' "$(grep -c 'k_scale: scales of keys and values are not supported' said)" 1
 is '... and the rest is there' "$(differ int4.h5 left.h5)" 'no of some'
 py spoil fp8 left2 inputs null '{"strategy": "group", "group_size": 128}'
 model-import -q left2 -o left2.h5 2>said
-is 'inputs in groups' "$(grep -c "inputs of 8 bits under scales by 'group' have no form here" said)" 1
+is 'inputs in groups' "$(grep -c "inputs of 8 bits with scales by 'group' are not supported" said)" 1
 ok '... and the codes are there' py 'h5py.File("left2.h5")["model/layers/0/mlp/up_proj/codes"]'
 py spoil w8a8s left3 asymmetric
 model-import -q left3 -o left3.h5 2>said
-is 'static inputs with zero points' "$(grep -c "inputs of 8 bits under scales by 'tensor' have no form here" said)" 1
+is 'static inputs with zero points' "$(grep -c "inputs of 8 bits with scales by 'tensor' are not supported" said)" 1
 is '... and the codes are there' "$(differ w8a8s.h5 left3.h5)" 'no of some'
 ok 'changed bytes' py fuzz mixed
 

@@ -74,7 +74,7 @@ gguf() {
 }
 hf() { rm -rf b b-hf.h5 && model-export -q -o b b.h5 && model-import -q b -o b-hf.h5 2>/dev/null; }
 rtn() { dpq-run -q --compensate none --group 32 "$@" -o b.h5 2>/dev/null; }
-no 'a window that the file cannot say' 1 "GGUF's llama cannot say the window of a block: it is 9" \
+no 'a window that the file cannot say' 1 "GGUF's llama cannot express the window of a block: it is 9" \
 	model-export -q --to gguf -o no mixtral.h5
 py no_window mixtral.h5
 py numbers phi3-long.h5 numbers.h5

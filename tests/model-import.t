@@ -69,10 +69,10 @@ is 'inverse frequencies are dropped in silence' "$(wc -c <warning)" 0
 ok 'and are not there' cmp good.h5 buffers.h5
 model-import extra -o extra.h5 2>warning
 is 'strangers are passed on with a warning' \
-	"$(grep -c 'has no such tensor; it is passed on' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
+	"$(grep -c 'has no such tensor; it is kept' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
 ok 'and are there' py there
 model-import extra -q -o extra2.h5 2>warning
-is 'under -q too' "$(grep -c 'has no such tensor; it is passed on' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
+is 'under -q too' "$(grep -c 'has no such tensor; it is kept' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
 model-import no-tokenizer -o no-tokenizer.h5 2>warning
 is 'a folder without a tokenizer: a warning' "$(grep -c 'has no tokenizer:' warning)" 1
 
@@ -92,7 +92,7 @@ is 'a bias of fused layers that the class does not have: each tensor counts once
 	"model-import: warning: neox-no-bias: gpt_neox.layers.0.attention.dense.bias: \
 a GPTNeoXForCausalLM of this config.json has no such bias: it and 3 more are left out"
 model-import neox-more -o neox-more.h5 2>warning
-is 'another member of a fused layer is passed on' "$(grep -c 'query_key_value.scale: .* it is passed on' warning)" 1
+is 'another member of a fused layer is passed on' "$(grep -c 'query_key_value.scale: .* it is kept' warning)" 1
 ok 'and is there, undivided' py undivided
 ok 'Qwen3: imports' model-import qwen3 -o qwen3.h5
 ok 'Qwen3: every tensor as it was' py same_tensors qwen3 qwen3.h5
@@ -119,7 +119,7 @@ bad qwen3-no-norm 'model.layers.0.self_attn.q_norm.weight: is missing, a Qwen3Fo
 bad slash 'a/b.c'
 bad dots 'a\.\.c'
 bad config-tensor "'config': no tensor can have this name"
-bad below-config "'config.x': no tensor can have this name: a model keeps the text of config.json there"
+bad below-config "'config.x': no tensor can have this name: a model stores the text of config.json there"
 bad below-tokenizer "'tokenizer.y.z': no tensor can have this name"
 bad nested-32 'a.b.c: is nested too deeply: 34 words, expected at most 33'
 bad zero 'model.layers.03.extra.weight: the number of its block has a zero in front'
@@ -134,7 +134,7 @@ bad outside 'are not within'
 bad backward 'are not within'
 bad negative 'not a whole number'
 bad product 'the shape overflows'
-bad long '320 bytes of data, its shape of F32 takes 360'
+bad long '320 bytes of data, its shape of F32 needs 360'
 bad real 'not a whole number'
 bad cut 'are not within the [0-9]* bytes of data; the file is damaged'
 bad more '4 bytes after the last tensor'
@@ -145,7 +145,7 @@ bad deep 'not valid JSON'
 bad header 'its header would have'
 bad tiny 'is not a safetensors file: it has'
 bad missing-folder 'cannot open: No such file'
-bad good/config.json 'is no model to import, expected a Hugging Face folder'
+bad good/config.json 'cannot be imported, expected a Hugging Face folder'
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }
 wrong type \

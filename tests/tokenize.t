@@ -55,7 +55,7 @@ if [ "$h5py" ] && [ "$shared" ]; then
 	ok 'a model as a stream gives the same' cmp all.h5 from-stream.h5
 	ok 'takes its tokenizer from the model' sh -c 'h5dump -a history:model all.h5 | grep -q "model-import"'
 	py faults
-	no 'a model without a tokenizer' 1 'none.h5: /tokenizer: is not there' tokenize --model none.h5 text -o no.h5
+	no 'a model without a tokenizer' 1 'none.h5: /tokenizer: is missing' tokenize --model none.h5 text -o no.h5
 	no 'ids beyond the vocabulary' 1 'is not below the 400' \
 		tokenize --model narrow.h5 "$shared/tinystories.txt" -o no.h5
 	no 'a damaged tokenizer' 1 'broken.h5: /tokenizer:[0-9]*: not valid JSON' \
@@ -108,7 +108,7 @@ warns '--special with --decode' 'without effect here: --special .--decode.' \
 no 'a text is no tokens file' 1 'mixed: ' tokenize --model GPT-2 --decode mixed -o no.txt
 no 'an input as the result' 1 'gpt2.h5: is an input' tokenize --model GPT-2 --decode gpt2.h5 -o gpt2.h5
 no 'a full disk' 1 '/dev/full: cannot write' tokenize --model GPT-2 --decode gpt2.h5 -o /dev/full
-no 'a model without a tokenizer, as a folder' 1 'bare: tokenizer: is not there; this is a model' \
+no 'a model without a tokenizer, as a folder' 1 'bare: tokenizer: is missing; this is a model' \
 	tokenize --model bare mixed -o no.h5
 no 'a pattern that takes for ever' 1 'catastrophe: tokenizer: pattern .*given up: match limit' sh -c \
 	'{ printf "%400s" | tr " " a; echo b; } | tokenize --model catastrophe -o no.h5'

@@ -14,7 +14,8 @@
 #include "model/layer.h"
 #include "num/half.h"
 
-/* Relative differences below these are taken. bf16 rounds by 2⁻⁸ at most, and both gains may be rounded. */
+/* Relative differences below these are accepted. Rounding to bf16 changes a number by at most 2⁻⁸, and the
+ * gains of both models may be rounded. */
 static const double LAYER_MAX = 0.5, GAIN_MAX = 0x1p-7;
 
 static bool has_entry(const struct checkpoint *k, const char *path)
@@ -25,7 +26,7 @@ static bool has_entry(const struct checkpoint *k, const char *path)
 	return false;
 }
 
-/* Dies if the model has a tensor that the checkpoint has not. */
+/* It is a fatal error if the model has a tensor that the checkpoint does not have. */
 static void check_model(const struct part *model, const struct checkpoint *k)
 {
 	size_t n;
@@ -37,14 +38,14 @@ static void check_model(const struct part *model, const struct checkpoint *k)
 		for (size_t t = 0; t < TEXTS; t++)
 			known |= !strcmp(path[i], text_rows[t].path);
 		if (!known)
-			die("%s: has no %s, which %s has: it is no other form of that model",
+			die("%s: has no %s, which %s has: expected a quantized form of that model",
 				k->source->path, path[i], part_name(model));
 	}
 	tree_free_paths(path, n);
 }
 
-/* Dies if a member that both configurations have differs, except those that say how the checkpoint is
- * stored; warns of one that only one has, unless it is null or false. */
+/* It is a fatal error if a member that both configurations have differs, except members about the storage of
+ * the checkpoint. For a member that only one configuration has, unless it is null or false, warns. */
 static void compare_config(const char *file, const char *model, json_t *ours, json_t *theirs)
 {
 	static const char *const stored[] = { "_name_or_path", "architectures", "dtype",
@@ -65,7 +66,7 @@ static void compare_config(const char *file, const char *model, json_t *ours, js
 		else if (json_is_object(value) && json_is_object(other))
 			compare_config(file, model, value, other);
 		else if (!json_equal(value, other))
-			die("%s: '%s': differs from that of %s: the layers of the two see different inputs",
+			die("%s: '%s': differs from that of %s: layers of the two have different inputs",
 				file, name, model);
 	}
 }
@@ -77,7 +78,7 @@ static void check_config(const struct part *model, const struct checkpoint *k)
 	json_t *ours = json_loads(k->source->text[TEXT_CONFIG], 0, NULL);
 
 	if (!theirs || !ours)
-		die("%s: /config: is missing, or no JSON", part_name(model));
+		die("%s: /config: is missing, or not valid JSON", part_name(model));
 	compare_config(k->source->config_name, part_name(model), ours, theirs);
 	compare_config(part_name(model), k->source->config_name, theirs, ours);
 	json_decref(theirs), json_decref(ours);
@@ -90,10 +91,10 @@ struct part *adopt_open(const char *path, const struct checkpoint *k)
 	char *basis = basis_of(model);
 
 	if (!basis)
-		die("%s: has no attribute basis to take", path);
+		die("%s: attribute basis: is missing, expected a model with a basis", path);
 	for (const struct entry *e = k->entry; e < k->entry + k->entries; e++)
 		if (!part_has(model, e->path))
-			die("%s: has %s, which %s has not: it is no other form of that model",
+			die("%s: has %s, which %s does not have: expected a quantized form of that model",
 				k->source->path, e->path, path);
 	check_model(model, k);
 	check_config(model, k);
@@ -135,13 +136,13 @@ void adopt_tensor(const struct part *model, const struct entry *e, const struct 
 	if (!name || strcmp(name, "/weight") || e->tied_to)
 		return;
 	if (other.type != TENSOR_F32 && other.type != TENSOR_F16 && other.type != TENSOR_BF16)
-		die("%s: %s: is %s, expected the model as it was before it was quantized",
+		die("%s: %s: is %s, expected the model before quantization",
 			part_name(model), e->path, tensor_name(other.type));
 	far = distance(t, &other);
 	if (t->rank > 1)
 		report_row(report, &table, e->path, &far);
 	if (!(far < limit))
 		die("%s: %s: its relative difference from that of %s is %.3g, expected less than %.3g: the "
-			"layers of the two see different inputs", e->source->file, e->source->name,
+			"layers of the two have different inputs", e->source->file, e->source->name,
 			part_name(model), far, limit);
 }

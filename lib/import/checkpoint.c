@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* checkpoint.c -- which tensor of a source goes where; see checkpoint.h */
+/* checkpoint.c -- paths of the tensors of a source; see checkpoint.h */
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static bool is_buffer(const struct checkpoint *k, const char *name)
 	return false;
 }
 
-/* Whether a tensor of that path would be inside the dataset that is here. */
+/* Whether the path is that of the dataset or inside it. */
 static bool is_below(const char *path, const char *dataset)
 {
 	size_t n = strlen(dataset);
@@ -26,7 +26,7 @@ static bool is_below(const char *path, const char *dataset)
 	return !strncmp(path, dataset, n) && (path[n] == '/' || !path[n]);
 }
 
-/* The name, which it frees, with `to` in the place of `from` where it begins so. */
+/* Replaces `from` at the beginning of the name by `to`. Frees the name if it is replaced. */
 static char *begin_with(char *name, const char *from, const char *to)
 {
 	char *other;
@@ -38,7 +38,8 @@ static char *begin_with(char *name, const char *from, const char *to)
 	return other;
 }
 
-/* A tensor's name as the tree has it; free() it. Classes that see images call any language model alike. */
+/* The name of a tensor in the tree; free() it. Vision-language classes have the same names for all language
+ * models. */
 static char *renamed(const struct checkpoint *k, const char *name)
 {
 	const struct multimodal *m = k->config->vision.class;
@@ -54,7 +55,7 @@ static char *renamed(const struct checkpoint *k, const char *name)
 	return y;
 }
 
-/* "model.norm.weight" becomes "/model/norm/weight"; name: as the tree has it. */
+/* "model.norm.weight" becomes "/model/norm/weight". name: from renamed(). */
 static char *path_of(const struct checkpoint *k, const char *name)
 {
 	const char *prefix = k->config->vision.class ? NULL : k->config->arch->prefix;
@@ -74,7 +75,7 @@ static char *path_of(const struct checkpoint *k, const char *name)
 		die("%s: '': expected a tensor's name", from);
 	for (int i = 0; i < TEXTS; i++)
 		if (is_below(path, text_rows[i].path))
-			die("%s: '%s': no tensor can have this name: a model keeps the text of %s there",
+			die("%s: '%s': no tensor can have this name: a model stores the text of %s there",
 				from, name, text_rows[i].file);
 	if (groups > TREE_DEPTH)
 		die("%s: %s: is nested too deeply: %zu words, expected at most %d", from, name, groups + 1,
@@ -112,14 +113,14 @@ struct entry *checkpoint_member(const struct checkpoint *k, const char *group, c
 	return e;
 }
 
-/* There is room: see list_entries(). */
+/* list_entries() has allocated enough memory. */
 static struct entry *add_entry(struct checkpoint *k, char *path, const struct source_tensor *source)
 {
 	k->entry[k->entries] = (struct entry){ .path = path, .source = source };
 	return k->entry + k->entries++;
 }
 
-/* No class loads more experts than its configuration has. */
+/* Experts beyond those of the configuration are refused: no class loads them. */
 static void check_expert(const struct checkpoint *k, const struct stack *s, const struct linear_row *row,
 	size_t expert, const char *name)
 {
@@ -128,8 +129,8 @@ static void check_expert(const struct checkpoint *k, const struct stack *s, cons
 			s->experts);
 }
 
-/* An entry for each linear layer of a block that has rows of the tensor, `rest` below the block. False: none
- * has. */
+/* Adds an entry for each linear layer of the block that has rows of the tensor. rest: path of the tensor
+ * below the block. False: there are no such layers. */
 static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block, const char *rest,
 	const struct source_tensor *source)
 {
@@ -156,7 +157,7 @@ static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block
 	return any;
 }
 
-/* A warning that n tensors, of which this is the first, are left out; none if n is 0. */
+/* Warns that n tensors are left out, and names the first. No warning if n is 0. */
 static void leave_out(const struct checkpoint *k, const char *first, size_t n, const char *why)
 {
 	if (n == 1)
@@ -165,7 +166,7 @@ static void leave_out(const struct checkpoint *k, const char *first, size_t n, c
 		warn("%s: %s: %s: it and %zu more are left out", k->source->path, first, why, n - 1);
 }
 
-/* Another spelling of a block's number would be another group of the tree. */
+/* A number such as 01 is refused: it would be another group of the tree than 1. */
 static void check_number(const struct checkpoint *k, const struct stack *s, const char *path,
 	const char *name)
 {
@@ -186,7 +187,7 @@ static bool is_unused(const struct checkpoint *k, const char *name)
 	return false;
 }
 
-/* Tensors that are left out, and why: the first of each kind, and how many. */
+/* Tensors that are left out, by reason: the first, and their number. */
 enum { BEYOND, AFTER, OMISSIONS };
 struct omitted { const char *first; size_t n; };
 
@@ -195,7 +196,7 @@ static void omit(struct omitted *o, const char *name)
 	o->first = o->n++ ? o->first : name;
 }
 
-/* An entry of a tensor, or several, unless it is left out. */
+/* Adds one or several entries for a tensor, unless it is left out. */
 static void list_entry(struct checkpoint *k, const struct source_tensor *t, struct omitted omitted[OMISSIONS])
 {
 	char *name = renamed(k, t->name), *path;
@@ -230,7 +231,7 @@ static void list_entries(struct checkpoint *k)
 	struct omitted omitted[OMISSIONS] = { 0 };
 	char *why = xformat("is beyond the %zu blocks of config.json", config_last(k->config)->blocks);
 
-	/* one more: of a tied pair the source may have one */
+	/* one more, since the source may have only one tensor of a tied pair */
 	k->entry = xalloc(s->n * LINEARS + 1, sizeof *k->entry);
 	for (const struct source_tensor *t = s->tensor; t < s->tensor + s->n; t++)
 		list_entry(k, t, omitted);
@@ -247,8 +248,8 @@ static bool same(const struct tensor *a, const struct tensor *b)
 }
 
 /*
- * As transformers 5 ties: whichever is missing is the other; if both are there
- * and differ, the config is wrong, and both stay.
+ * Ties as transformers 5 does: a missing tensor is replaced by the other. If both are present and differ,
+ * the config is wrong, and both are kept.
  */
 static void tie_head(struct checkpoint *k)
 {
@@ -258,8 +259,8 @@ static void tie_head(struct checkpoint *k)
 	struct source *s = k->source;
 
 	if ((embedding && embedding->source->packed) || (head && head->source->packed && !embedding))
-		die("%s: %s: is quantized and tied to the %s (tie_word_embeddings), expected a weight that "
-			"is not", s->path, embedding ? embedding->source->name : head->source->name,
+		die("%s: %s: is quantized and tied to the %s (tie_word_embeddings), expected a plain "
+			"weight", s->path, embedding ? embedding->source->name : head->source->name,
 			embedding ? "head" : "embedding");
 	if (head && head->source->packed)
 		return;
@@ -286,7 +287,7 @@ static void tie_head(struct checkpoint *k)
 	sort(k);
 }
 
-/* A tensor cannot be where the path of another has a group. */
+/* The path of a tensor cannot be a group in the path of another tensor. */
 static void check_paths(const struct checkpoint *k)
 {
 	const char *from = k->source->path;
@@ -307,8 +308,8 @@ static void check_paths(const struct checkpoint *k)
 	}
 }
 
-/* Removes biases that the class has no parameter for and what cannot be read; warns of what it does not
- * know. */
+/* Removes biases that the class has no parameter for, and unknown tensors that cannot be read. Warns of all
+ * unknown tensors. */
 static void drop_strangers(struct checkpoint *k)
 {
 	const char *class = config_class(k->config), *first = NULL, *last = "";
@@ -321,12 +322,12 @@ static void drop_strangers(struct checkpoint *k)
 		bool readable = e->known || e->source->shape.type != TENSOR_ANY;
 
 		if (!e->known && e->source->packed)
-			die("%s: %s: is quantized, but no linear layer of a %s", k->source->path, name,
+			die("%s: %s: is quantized, but is not a linear layer of a %s", k->source->path, name,
 				class);
 		if (!e->known)
 			warn("%s: %s: a %s has no such tensor; it is %s", k->source->path, name, class,
-				readable ? "passed on" : "left out: its type or rank cannot be read");
-		if (e->unused && name != last) {	/* layers that one tensor holds are neighbours here */
+				readable ? "kept" : "left out: its type or rank cannot be read");
+		if (e->unused && name != last) {	/* layers of one tensor are neighbours in the list */
 			first = unused++ ? first : name;
 			last = name;
 		}
@@ -341,8 +342,9 @@ static void drop_strangers(struct checkpoint *k)
 }
 
 /*
- * Sorts the entries by their part of the stream. Part 0 has the datasets of the root; of the patterns of the
- * layout, each of which takes what those before it leave, one with numbers has a part for each block.
+ * Sorts the entries by their part of the stream. Part 0 has the datasets of the root. Each pattern of the
+ * layout takes entries that earlier patterns do not match. A pattern with numbers has one part for each
+ * block, other patterns have one part.
  */
 static void find_parts(struct checkpoint *k)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * checkpoint_expect.c -- whether all tensors of a class are there, in their shapes; see
+ * checkpoint_expect.c -- check that all tensors of a class are present with their shapes; see
  * checkpoint_private.h
  */
 #include <stdint.h>
@@ -19,7 +19,7 @@ static _Noreturn void missing(const struct checkpoint *k, const char *group, con
 	die("%s: %s: is missing, a %s needs it", k->source->path, path + 1, config_class(k->config));
 }
 
-/* Of patches: [rows, channels, (frames,) patch, patch]. */
+/* Whether the shape is that of a convolution over patches: [rows, channels, (frames,) patch, patch]. */
 static bool is_convolution(const struct tensor *t, const struct vision *v, size_t rows)
 {
 	const size_t dim[] = { rows, CHANNELS, v->frames, v->patch, v->patch };
@@ -32,7 +32,7 @@ static bool is_convolution(const struct tensor *t, const struct vision *v, size_
 	return same;
 }
 
-/* In its place and shape. */
+/* Marks the entry as known and checks its shape. */
 static void expect(const struct checkpoint *k, const struct class_member *m, struct entry *e)
 {
 	const struct source_tensor *t = e->source;
@@ -41,10 +41,10 @@ static void expect(const struct checkpoint *k, const struct class_member *m, str
 	e->known = true;
 	e->patches |= m->patches;
 	if (t->shape.type == TENSOR_ANY)
-		k->source->kind->read(k->source, t->name);	/* says why it cannot be read */
+		k->source->kind->read(k->source, t->name);	/* exits with the reason */
 	if (e->patches && is_convolution(&t->shape, &k->config->vision, rows))
 		return;
-	if (t->packed && e->row && e->row->order == ROWS_TRANSPOSED) {	/* a packed one is not */
+	if (t->packed && e->row && e->row->order == ROWS_TRANSPOSED) {	/* packed: never transposed */
 		rows = m->columns;
 		columns = m->rows;
 	}

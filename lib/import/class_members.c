@@ -12,7 +12,7 @@ struct visitor {
 	void *arg;
 };
 
-/* The weight, and whether there is a bias of n. */
+/* The weight, and a bias of n elements, wanted or not. */
 static void visit_both(const struct visitor *v, struct class_member m, bool bias, size_t n)
 {
 	m.member = "weight";
@@ -36,7 +36,7 @@ static void visit_layer(const struct visitor *v, const struct stack *s, size_t b
 	free(path);
 }
 
-/* The norm of that name below the block; NULL: there is none. */
+/* The norm of that name below the block; NULL: no norm. */
 static void visit_norm(const struct visitor *v, const struct stack *s, size_t block, const char *name,
 	size_t n)
 {
@@ -63,7 +63,7 @@ static void visit_block(const struct visitor *v, const struct stack *s, size_t b
 			visit_layer(v, s, block, row, e);
 }
 
-/* What makes rows of images for an encoder. */
+/* The input of the vision encoder: the embedding of patches, positions, class token, norm. */
 static void visit_images(const struct visitor *v)
 {
 	const struct vision *vision = &v->config->vision;

@@ -33,7 +33,7 @@ struct compressed_config {
 	struct group *group;
 	size_t groups;
 	int version;			/* 1000 major + minor; VERSION_ABSENT */
-	bool told;			/* that rounding of inputs is left out */
+	bool told;			/* a warning that inputs are not rounded was printed */
 };
 
 static const char *string_at(const json_t *o, const char *key)
@@ -43,7 +43,7 @@ static const char *string_at(const json_t *o, const char *key)
 	return s ? s : "";
 }
 
-/* Whether a member is there and says something. */
+/* Whether a member is present, and neither null nor an empty object. */
 static bool has(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
@@ -95,7 +95,7 @@ static bool matches(const struct wanted *t, const char *name, enum match how)
 	}
 }
 
-/* The first that matches, by the order of bytes; NULL: none. */
+/* The first match in the order of bytes; NULL: none. */
 static const char *list_find(const struct list *list, const char *name, enum match how)
 {
 	const char *first = NULL;
@@ -172,7 +172,7 @@ static void set_strategy(const struct compressed_config *c, struct compressed_ru
 	const json_t *block = json_object_get(w, "block_structure"), *size = json_object_get(w, "group_size");
 	struct compressed_scheme *s = &r->scheme;
 
-	if (!*strategy)		/* as the package infers it */
+	if (!*strategy)		/* the default of the package */
 		strategy = !has(w, "group_size") ? "tensor" : json_integer_value(size) > 0 ? "group" :
 			"channel";
 	if (!strcmp(strategy, "group") || !strcmp(strategy, "tensor_group")) {
@@ -194,12 +194,12 @@ static void check_strategy(const struct compressed_config *c, const struct compr
 	const struct compressed_format *f = s->format;
 
 	if (f->group && (s->strategy != COMPRESSED_GROUP || s->group != f->group))
-		die("%s: 'quantization_config': %s: %s has groups of %zu, expected these", c->file, r->name,
+		die("%s: 'quantization_config': %s: %s requires groups of %zu columns", c->file, r->name,
 			f->name, f->group);
 	if (f->layout == COMPRESSED_WORDS && s->strategy != COMPRESSED_GROUP &&
 	    s->strategy != COMPRESSED_CHANNEL)
-		die("%s: 'quantization_config': %s: %s has scales of groups or channels, expected one of "
-			"these", c->file, r->name, f->name);
+		die("%s: 'quantization_config': %s: %s requires the strategy group or channel", c->file,
+			r->name, f->name);
 }
 
 static void set_weights(const struct compressed_config *c, struct compressed_rule *r, const json_t *w,
@@ -226,7 +226,7 @@ static void set_weights(const struct compressed_config *c, struct compressed_rul
 		refuse(c, r, "actorder", order, "group or weight");
 }
 
-/* int8 or FP8 under one scale, or a scale a token; what else there is has no form here. */
+/* Supported are int8 and FP8 with one scale, or with one scale per token. */
 static void set_inputs(struct compressed_config *c, struct compressed_rule *r, const json_t *a)
 {
 	const char *strategy = string_at(a, "strategy");
@@ -242,8 +242,8 @@ static void set_inputs(struct compressed_config *c, struct compressed_rule *r, c
 	}
 	r->inputs_left = true;
 	if (!c->told)
-		warn("%s: 'quantization_config': %s: inputs of %ju bits under scales by '%s' have no form "
-			"here: they are not rounded", c->file, r->name,
+		warn("%s: 'quantization_config': %s: inputs of %ju bits with scales by '%s' are not "
+			"supported: inputs are not rounded", c->file, r->name,
 			(uintmax_t)json_integer_value(json_object_get(a, "num_bits")), strategy);
 	c->told = true;
 }
@@ -258,14 +258,14 @@ static void add_group(struct compressed_config *c, const char *name, const json_
 			die("%s: 'quantization_config': %s: has input_activations without weights, expected "
 				"both", c->file, name);
 		free(what);
-		return;			/* of keys and values alone */
+		return;			/* a group for keys and values only */
 	}
 	c->group = xgrow(c->group, ++c->groups, sizeof *c->group);
 	g = &c->group[c->groups - 1];
 	*g = (struct group){ { .name = name }, list_open(c, what, json_object_get(o, "targets")) };
 	if (has(o, "output_activations"))
-		die("%s: 'quantization_config': %s: output_activations: outputs of layers are not rounded "
-			"here, expected null", c->file, name);
+		die("%s: 'quantization_config': %s: output_activations: rounding of outputs is not "
+			"supported, expected null", c->file, name);
 	if (has(o, "format"))
 		format = string_at(o, "format");
 	set_weights(c, &g->rule, json_object_get(o, "weights"), format);
@@ -279,11 +279,11 @@ static void check_whole(const struct compressed_config *c, const json_t *q)
 	const json_t *sparse = json_object_get(q, "sparsity_config");
 
 	if (has(q, "sparsity_config") && strcmp(string_at(sparse, "format"), "dense"))
-		die("%s: 'quantization_config': sparsity_config: format is '%s', expected weights that are "
-			"not stored sparsely", c->file, string_at(sparse, "format"));
+		die("%s: 'quantization_config': sparsity_config: format is '%s', expected 'dense'",
+			c->file, string_at(sparse, "format"));
 	if (has(json_object_get(q, "transform_config"), "config_groups"))
-		die("%s: 'quantization_config': transform_config: rotations that run with the model are not "
-			"read, expected none", c->file);
+		die("%s: 'quantization_config': transform_config: online rotations are not supported, "
+			"expected none", c->file);
 	if (has(q, "kv_cache_scheme"))
 		warn("%s: 'quantization_config': kv_cache_scheme: keys and values are not rounded; "
 			"dpq-run and eval-ppl --kv-format round them", c->file);

@@ -11,12 +11,12 @@
 
 enum { WORD = 32 };
 
-/* A layer on its way. */
+/* A layer while it is read. */
 struct reading {
 	struct packed_layer *l;
 	const struct compressed_rule *rule;
 	size_t dim[2];
-	bool dense;			/* codes cross words */
+	bool dense;			/* codes lie across borders of words */
 	struct source_layer y;
 };
 
@@ -35,12 +35,12 @@ static const struct compressed_rule *rule_of(const struct packed_layer *l)
 	const struct compressed_rule *r = compressed_config_rule(l->p->data, l->name);
 
 	if (!r)
-		die("%s: %s: is stored packed, but no group of quantization_config has it, or 'ignore' does",
+		die("%s: %s: is stored packed, but is in no group of quantization_config, or is in 'ignore'",
 			l->p->config_name, l->name);
 	return r;
 }
 
-/* Of a checkpoint that is not compressed weights have scales, but are floats. */
+/* A checkpoint that is not compressed has scales, but its weights are floats. */
 static void check_stored(const struct packed_layer *l)
 {
 	static const char *const floats[] = { "F32", "F16", "BF16" };
@@ -112,7 +112,7 @@ static void read_divisor(struct reading *r)
 	free(divisor);
 }
 
-/* Scales that are codes of 8 bits. */
+/* Scales stored as codes of 8 bits. */
 static void read_coded_scales(struct reading *r, const struct format *f)
 {
 	const struct compressed_format *how = r->rule->scheme.format;
@@ -181,7 +181,7 @@ static void read_inputs(struct reading *r)
 
 /* --- codes --- */
 
-/* Words of n fields. Before version 0.17 none went across words. */
+/* The number of words of n fields. Before version 0.17 no field was across words. */
 static size_t words_of(const struct reading *r, size_t n)
 {
 	const size_t bits = (size_t)r->rule->scheme.bits;
@@ -198,7 +198,7 @@ static uint8_t field(const struct reading *r, const uint32_t *word, size_t strid
 		i / each * WORD + i % each * (size_t)bits, bits);
 }
 
-/* Signed integers of n values as ours; dies where one is beyond the bits. */
+/* Converts n signed integers to unsigned codes. An integer beyond the bits is a fatal error. */
 static void shift(const struct reading *r, const char *member, size_t n, uint8_t to[], const int8_t from[])
 {
 	const int middle = 1 << (r->rule->scheme.bits - 1);
@@ -223,7 +223,7 @@ static void read_byte_zeros(struct reading *r)
 		"I8", tensor ? 1 : 2, tensor ? one : dim).data);
 }
 
-/* Packed down the rows. */
+/* Zero points are packed along the rows. */
 static void read_packed_zeros(struct reading *r)
 {
 	const struct codes *c = &r->y.codes;
@@ -243,7 +243,7 @@ static void read_zeros(struct reading *r)
 	if (!s->asymmetric)
 		memset(r->y.codes.zero, 1 << (s->bits - 1), r->y.codes.scales);
 	else if (s->format->layout == COMPRESSED_BYTES || packed_is(r->l, "weight_zero_point", "I8"))
-		read_byte_zeros(r);	/* in old versions those of words, too */
+		read_byte_zeros(r);	/* old versions also have them with packed codes */
 	else
 		read_packed_zeros(r);
 }

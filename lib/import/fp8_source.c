@@ -40,8 +40,8 @@ static void open_config(struct packed *p)
 			p->config_name, scheme);
 	c->is_static = scheme && !strcmp(scheme, "static");
 	if (!c->is_static)
-		warn("%s: 'quantization_config': inputs under dynamic scales of groups or of all tokens have "
-			"no form here: they are not rounded", p->config_name);
+		warn("%s: 'quantization_config': dynamic scales of groups of inputs or of all tokens are not "
+			"supported: inputs are not rounded", p->config_name);
 	read_block(p, c);
 }
 

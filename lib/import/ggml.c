@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ggml.c -- one row a type, one function a layout of blocks; see ggml.h */
+/* ggml.c -- one row per type, one function per layout of blocks; see ggml.h */
 #include "import/ggml.h"
 #include <string.h>
 #include "num/bits.h"
 #include "num/half.h"
 
-enum { SMALL = 32, GROUPS = 8 };	/* numbers in a block, and in a group of the K types; their groups */
+enum { SMALL = 32, GROUPS = 8 };	/* numbers of a block, or of a group of K types; groups of a block */
 
 static float half_at(const uint8_t *x)
 {
@@ -33,8 +33,8 @@ static void bf16(size_t n, float y[], const uint8_t x[])
 }
 
 /*
- * Blocks of 32: d, m if there is one, the fifth bits if there are some, and nibbles: byte j has number j low
- * and number j + 16 high.
+ * Blocks of 32: d, m (optional), the fifth bits (optional), and nibbles. Byte j has number j in its low bits
+ * and number j + 16 in its high bits.
  */
 static inline void nibbles(size_t n, float y[], const uint8_t x[], bool fifth, bool has_m)
 {
@@ -88,8 +88,8 @@ static void q8_0(size_t n, float y[], const uint8_t x[])
 	}
 }
 
-/* Scale and offset of a group, 6 bits each, in 12 bytes: groups 4 to 7 have their upper two bits in the
- * bytes of groups 0 to 3. */
+/* Scale and offset of a group, 6 bits each, in 12 bytes. The upper two bits of groups 4 to 7 are in the bytes
+ * of groups 0 to 3. */
 static void scale_of(const uint8_t x[], int g, int *s, int *b)
 {
 	if (g < GROUPS / 2) {
@@ -101,8 +101,8 @@ static void scale_of(const uint8_t x[], int g, int *s, int *b)
 	}
 }
 
-/* Blocks of 8 groups: d, m, scales and offsets, the fifth bits (byte j has bit g of number j of group g), and
- * nibbles: a stretch of 32 bytes has two groups, the first one low. */
+/* Blocks of 8 groups: d, m, scales and offsets, the fifth bits (bit g of byte j belongs to number j of group
+ * g), and nibbles. A span of 32 bytes has two groups, the first one in the low bits. */
 static inline void super(size_t n, float y[], const uint8_t x[], bool fifth)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -139,8 +139,9 @@ static void q5_k(size_t n, float y[], const uint8_t x[])
 }
 
 /*
- * Low nibbles, upper two bits, 16 scales, d. Of each half of 128 numbers the number 32 g + j has its low
- * bits in byte 32 (g mod 2) + j of 64 (low nibble for g < 2), the upper ones in byte j of 32, from bit 2 g.
+ * Low nibbles, upper two bits, 16 scales, d. A block has two halves of 128 numbers. Number 32 g + j of a half
+ * has its low bits in byte 32 (g mod 2) + j of 64 (low nibble for g < 2), and its upper bits in byte j of 32,
+ * from bit 2 g.
  */
 static void q6_k(size_t n, float y[], const uint8_t x[])
 {
@@ -158,7 +159,7 @@ static void q6_k(size_t n, float y[], const uint8_t x[])
 	}
 }
 
-/* The grid is doubled, and d halved, so that the smallest scale is a float32, if not a normal one. */
+/* The grid is doubled and d halved, so that the smallest scale is a (subnormal) float32. */
 static void mxfp4(size_t n, float y[], const uint8_t x[])
 {
 	static const int8_t grid[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };

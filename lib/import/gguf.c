@@ -40,7 +40,7 @@ struct gguf {
 	size_t tensors;
 };
 
-/* Where the file is read, and what of it, for messages. */
+/* The position in the file, and the name of the object there, for messages. */
 struct cursor { const struct gguf *g; const unsigned char *at; const char *what; };
 
 static size_t left(const struct cursor *c)
@@ -83,7 +83,7 @@ static struct gguf_text take_text(struct cursor *c)
 	return (struct gguf_text){ (const char *)take(c, n), n };
 }
 
-/* A name: neither empty nor with a NUL in it. */
+/* A name: not empty and without a NUL. */
 static char *take_name(struct cursor *c)
 {
 	struct gguf_text t = take_text(c);
@@ -94,13 +94,13 @@ static char *take_name(struct cursor *c)
 	return xformat("%.*s", (int)(t.n < INT32_MAX ? t.n : INT32_MAX), t.s);
 }
 
-/* How many there are, of at least `bytes` each. */
+/* A number of elements of at least `bytes` each. */
 static size_t take_count(struct cursor *c, size_t bytes)
 {
 	uint64_t n = take_u64(c);
 
 	if (n > left(c) / bytes)
-		die("%s: %s: would be %ju, of %zu bytes at least, in the %zu bytes that are left; the file "
+		die("%s: %s: %ju elements of at least %zu bytes do not fit in the %zu bytes left; the file "
 			"is damaged",
 			c->g->path, c->what, (uintmax_t)n, bytes, left(c));
 	return n;
@@ -116,7 +116,7 @@ static enum type take_type(struct cursor *c)
 	return (enum type)t;
 }
 
-/* Goes behind n values of a type. */
+/* Skips n values of a type. */
 static void skip(struct cursor *c, enum type type, size_t n, int depth)
 {
 	if (depth > ARRAY_DEPTH)
@@ -156,7 +156,7 @@ static struct value take_value(struct cursor *c)
 	return v;
 }
 
-/* data: the offset, until it is known where the data begin. */
+/* *offset: of its data, relative to the beginning of all data, which is not known yet. */
 static struct gguf_tensor take_tensor(struct cursor *c, size_t *offset)
 {
 	struct gguf_tensor t = { .rank = 0 };
@@ -214,7 +214,7 @@ static void read_values(struct gguf *g, struct cursor *c, size_t n)
 		qsort(g->value, n, sizeof *g->value, by_key);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(g->value[i - 1].key, g->value[i].key))
-			die("%s: %s: is there twice", g->path, g->value[i].key);
+			die("%s: %s: occurs twice", g->path, g->value[i].key);
 }
 
 static size_t alignment(const struct gguf *g)
@@ -244,8 +244,8 @@ static void read_tensors(struct gguf *g, struct cursor *c, size_t n)
 			die("%s: %s: its data are at %zu, expected a multiple of %zu", g->path, t->name,
 				offset[i], step);
 		if (data > g->size || offset[i] > g->size - data)
-			die("%s: %s: its data begin %zu bytes behind the header, the file ends before; it is "
-				"damaged",
+			die("%s: %s: its data begin %zu bytes after the header, beyond the end of the file; "
+				"the file is damaged",
 				g->path, t->name, offset[i]);
 		t->data = g->map + data + offset[i];
 	}
@@ -259,7 +259,7 @@ static void read_tensors(struct gguf *g, struct cursor *c, size_t n)
 		qsort(g->tensor, n, sizeof *g->tensor, by_name);
 	for (size_t i = 1; i < n; i++)
 		if (!strcmp(g->tensor[i - 1].name, g->tensor[i].name))
-			die("%s: %s: the tensor is there twice", g->path, g->tensor[i].name);
+			die("%s: %s: the tensor occurs twice", g->path, g->tensor[i].name);
 }
 
 static void map_gguf(struct gguf *g, bool own)
@@ -374,7 +374,7 @@ static bool is_string(enum type t)
 	return t == STRING;
 }
 
-/* The value of that key, of a kind, or an array of such; NULL if there is none. */
+/* The value of that key, of a kind, or an array of that kind; NULL: absent. */
 static const struct value *look_up(const struct gguf *g, const char *key, bool array, bool (*is)(enum type),
 	const char *expected)
 {

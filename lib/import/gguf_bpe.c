@@ -120,9 +120,9 @@ json_t *gguf_byte_bpe(const struct gguf_vocabulary *v)
 		byte_level(v, true), "model", gguf_made(v, model));
 }
 
-/* --- and back --- */
+/* --- export --- */
 
-/* What a tokenizer.json cuts words by, in the order of gguf_pres. */
+/* The pre-tokenizer of a tokenizer.json, in the members of struct gguf_pre. */
 struct cuts { const char *split[GGUF_SPLITS]; size_t n; bool digits, words, done; };
 
 static bool has_flag(const json_t *o, const char *key, bool otherwise)
@@ -132,8 +132,8 @@ static bool has_flag(const json_t *o, const char *key, bool otherwise)
 	return json_is_boolean(x) ? json_is_true(x) : otherwise;
 }
 
-/* Pieces that match are words, and what is between them; or matches alone, where patterns match all of a
- * text. */
+/* Matches are words, and so is the text between them (Isolated). With `invert`, matches are the only words
+ * (Removed), which is the same for patterns that match all of a text. */
 static bool take_split(struct cuts *c, const json_t *p)
 {
 	const char *pattern = json_string_value(json_object_get(json_object_get(p, "pattern"), "Regex"));
@@ -170,7 +170,7 @@ static bool same_cuts(const struct gguf_pre *p, const struct cuts *c)
 		p->words == c->words;
 }
 
-/* The name of the row that cuts so; NULL: there is none. */
+/* The name of the row with the same pre-tokenizer; NULL: none. */
 static const char *pre_of(const json_t *root, bool ignore_merges)
 {
 	const json_t *part[GGUF_SPLITS + 2];
@@ -187,7 +187,7 @@ static const char *pre_of(const json_t *root, bool ignore_merges)
 	return c.done ? p->name : NULL;
 }
 
-/* Merges of two tokens to a third, written with a blank between them. */
+/* Merges must be of two tokens to a third, which are written with a blank between them. */
 static char *check_merges(const struct gguf_vocabulary *v, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -203,7 +203,7 @@ static char *check_merges(const struct gguf_vocabulary *v, const json_t *list)
 
 		free(left), free(whole);
 		if (!good)
-			return xformat("its merge %zu is not of two tokens without blanks to a third", i);
+			return xformat("its merge %zu is not of two tokens without blanks into a third", i);
 	}
 	return NULL;
 }
@@ -217,11 +217,11 @@ char *gguf_byte_bpe_said(const struct gguf_vocabulary *v, const json_t *root, st
 
 	s->pre = pre_of(root, has_flag(model, "ignore_merges", false));
 	if (!s->pre)
-		return xformat("no name of tokenizer.ggml.pre cuts words as its pre-tokenizer does");
+		return xformat("its pre-tokenizer has no name in tokenizer.ggml.pre");
 	if (n > NORMALIZERS || (n && !gguf_said_type(part[0], "NFC")))
 		return xformat("it normalizes texts");
 	if (has_flag(model, "byte_fallback", false))
-		return xformat("it has tokens of bytes and a byte-level vocabulary");
+		return xformat("it has byte_fallback and a byte-level vocabulary");
 	if (n)
 		s->note = "its normalizer NFC: texts in another form have other ids";
 	return check_merges(v, json_object_get(model, "merges"));

@@ -48,7 +48,7 @@ static bool read_size(const struct gguf_making *m, const struct gguf_key *k, siz
 	bool there = gguf_integer(m->g, name, &n);
 
 	if (there && n < 0)
-		die("%s: %s: is %jd, expected no negative number", m->path, name, (intmax_t)n);
+		die("%s: %s: is %jd, expected 0 or more", m->path, name, (intmax_t)n);
 	if (there)
 		*v = (size_t)n;
 	free(name);
@@ -82,11 +82,11 @@ bool gguf_real_of(const struct gguf_making *m, enum gguf_kind kind, double *v)
 
 static _Noreturn void missing(const struct gguf_making *m, const struct gguf_key *k)
 {
-	die("%s: %s.%s: is missing, expected in the metadata of every such file", m->path, m->row->name,
+	die("%s: %s.%s: is missing, every such file needs it", m->path, m->row->name,
 		k->theirs);
 }
 
-/* --- one function a kind: the key, if it is there, into config.json --- */
+/* --- one function per kind: writes the key, if present, into config.json --- */
 
 typedef void put_key(const struct gguf_making *m, const struct gguf_key *k);
 
@@ -145,13 +145,13 @@ static void put_heads(const struct gguf_making *m, const struct gguf_key *k)
 static void put_kv_heads(const struct gguf_making *m, const struct gguf_key *k)
 {
 	if (!k->ours && m->sizes.kv_heads != m->sizes.heads)
-		die("%s: %s.%s: is %zu, a %s has as many as heads, %zu", m->path, m->row->name, k->theirs,
-			m->sizes.kv_heads, m->row->class, m->sizes.heads);
+		die("%s: %s.%s: is %zu, a %s needs the number of heads, %zu", m->path, m->row->name,
+			k->theirs, m->sizes.kv_heads, m->row->class, m->sizes.heads);
 	if (k->ours)
 		put_size(m, k->ours, m->sizes.kv_heads);
 }
 
-/* Hidden size by heads; 0: config.c says what is wrong with the sizes. */
+/* Hidden size / heads; 0 if the sizes are invalid, which config.c reports. */
 static size_t head_width(const struct gguf_making *m)
 {
 	const struct gguf_sizes *s = &m->sizes;
@@ -166,7 +166,7 @@ static void put_key_length(const struct gguf_making *m, const struct gguf_key *k
 	const size_t n = m->sizes.head_dim;
 
 	if (!k->ours && n != head_width(m))
-		die("%s: %s.%s: is %zu, a %s has %zu of hidden size by heads", m->path, m->row->name,
+		die("%s: %s.%s: is %zu, a %s needs %zu, hidden size / heads", m->path, m->row->name,
 			k->theirs, n, m->row->class, head_width(m));
 	if (k->ours && n)
 		put_size(m, k->ours, n);
@@ -177,7 +177,7 @@ static void check_value_length(const struct gguf_making *m, const struct gguf_ke
 	size_t n = m->sizes.head_dim;
 
 	if (read_size(m, k, &n) && n != m->sizes.head_dim)
-		die("%s: %s.%s: is %zu, and keys have %zu: expected the same", m->path, m->row->name,
+		die("%s: %s.%s: is %zu, expected the length of keys, %zu", m->path, m->row->name,
 			k->theirs, n, m->sizes.head_dim);
 }
 
@@ -227,7 +227,7 @@ static void put_id(const struct gguf_making *m, const struct gguf_key *k)
 	free(kind);
 }
 
-/* NULL: read with another key. */
+/* NULL: another function reads the key. */
 static put_key *const put[GGUF_KINDS] = {
 	[GGUF_SIZE] = put_plain_size, [GGUF_REAL] = put_real, [GGUF_FLAG] = put_flag,
 	[GGUF_TENSOR] = put_tensor, [GGUF_NO_TENSOR] = put_no_tensor, [GGUF_TRUE] = put_true,
@@ -246,7 +246,7 @@ static void put_keys(const struct gguf_making *m, const struct gguf_key *keys)
 			put[k->kind](m, k);
 }
 
-/* Heads, the width of one, experts: keys and tensors depend on them. */
+/* Numbers of heads and experts and the width of a head: other keys and tensors depend on them. */
 static void read_sizes(struct gguf_making *m)
 {
 	struct gguf_sizes *s = &m->sizes;
@@ -260,7 +260,7 @@ static void read_sizes(struct gguf_making *m)
 	gguf_size_of(m, GGUF_EXPERTS, &s->experts);
 }
 
-/* Whether the metadata name experts. */
+/* Whether the metadata specify experts. */
 static bool has_experts(const struct gguf *g, const char *architecture)
 {
 	char *key = xformat("%s." GGUF_EXPERT_COUNT, architecture);

@@ -11,7 +11,7 @@
 
 enum { CHECKED = 64 };
 
-/* Classes that are another one's in GGUF. */
+/* Classes with the architecture of another class in GGUF. */
 static const struct { const char *class, *as; } also[] = {
 	{ "MistralForCausalLM", "LlamaForCausalLM" }, { "MinistralForCausalLM", "LlamaForCausalLM" },
 };
@@ -26,7 +26,7 @@ const struct gguf_row *gguf_row_for(const struct config *c, const char *from)
 	for (const struct gguf_row *r = gguf_rows; r->name; r++)
 		if (!strcmp(r->class, class))
 			return r;
-	die("%s: /config: GGUF has no architecture for a %s; --to hf has", from, config_class(c));
+	die("%s: /config: GGUF has no architecture for a %s; --to hf writes it", from, config_class(c));
 }
 
 /* --- keys --- */
@@ -37,7 +37,7 @@ static char *full(const struct gguf_row *row, const char *key)
 	return xformat("%s.%s", row->name, key);
 }
 
-/* Without a key of the class there is none of GGUF, but for rotated channels, which are all then. */
+/* Without a key of the class, no key of GGUF is written. Rotated channels are the exception: all of them. */
 static void put_key(struct gguf_output *o, const char *name, const struct gguf_key *k, const struct config *c)
 {
 	const double v = k->value && (k->ours || k->kind == GGUF_ROTATED) ? k->value(c) : -1;
@@ -66,7 +66,7 @@ static void put_factor(struct gguf_output *o, const struct gguf_row *row, const 
 		gguf_put_real(o, name, r->factor);
 	free(name);
 	name = r->kind == ROPE_LONG && r->scale != 1 ? full(row, "rope.scaling.attn_factor") : NULL;
-	if (name)	/* llama.cpp reads it, and finds no default */
+	if (name)	/* llama.cpp has no default for it */
 		gguf_put_real(o, name, r->scale);
 	free(name);
 }
@@ -100,7 +100,7 @@ static void put_numbers(struct gguf_output *o, const char *name, size_t n, const
 	free(x);
 }
 
-/* What Llama 3 divides each frequency by; as gguf_config.c reads it. */
+/* Llama 3's divisor of frequency i; gguf_rope.c reads it. */
 static double llama3_divisor(const struct rope_setting *r, size_t i, size_t width)
 {
 	const double f = pow(r->theta, -2.0 * (double)i / (double)width);
@@ -127,11 +127,11 @@ void gguf_put_rope(struct gguf_output *o, const struct gguf_row *row, const stru
 	free(v);
 }
 
-/* --- read back --- */
+/* --- comparison of the metadata, read back, with the configuration --- */
 
 struct difference { const char *what; double ours, theirs; };
 
-/* As float32, which the file holds and in which transformers and llama.cpp compute. */
+/* Compares float32 numbers, since the file stores float32, and transformers and llama.cpp compute in it. */
 static struct difference compare(size_t n, const struct difference d[n])
 {
 	for (size_t i = 0; i < n; i++)
@@ -205,7 +205,7 @@ static struct difference config_difference(const struct config *p, const struct 
 		{ "the number of experts of a token", (double)a->chosen, (double)b->chosen },
 		{ "the size of an expert", (double)a->expert, (double)b->expert },
 		{ "the size of the shared expert", (double)a->shared, (double)b->shared },
-		{ "whether shares of experts add up to 1", a->normalized, b->normalized },
+		{ "whether weights of experts add up to 1", a->normalized, b->normalized },
 		{ "the number of tokens", (double)p->vocab, (double)q->vocab },
 		{ "the number of positions", (double)p->positions, (double)q->positions },
 		{ "the scale of embeddings", p->embedding_scale, q->embedding_scale },
@@ -220,7 +220,7 @@ static struct difference config_difference(const struct config *p, const struct 
 	return found;
 }
 
-/* Names of tensors that the configuration is read from, for those of them that there will be. */
+/* Names of those tensors that the configuration is read from and that will be written. */
 static size_t future_tensors(const struct gguf_row *row, const struct config *c, const char *name[CHECKED])
 {
 	size_t n = 0;
@@ -244,11 +244,11 @@ void gguf_check_config(struct gguf_output *o, const struct gguf_row *row, const 
 	struct difference d = config_difference(c, &back);
 
 	if (d.what)
-		die("%s: /config: GGUF's %s cannot say %s: it is %.9g, and would be %.9g", from,
+		die("%s: /config: GGUF's %s cannot express %s: it is %.9g, and would be read as %.9g", from,
 			row->name, d.what, d.ours, d.theirs);
 	if (c->eos_count > 1)
-		warn("%s: /config: eos_token_id: GGUF has one of the %zu ids that end a text, %ld", from,
-			c->eos_count, c->eos[0]);
+		warn("%s: /config: eos_token_id: GGUF stores only one of the %zu ids that end a text, %ld",
+			from, c->eos_count, c->eos[0]);
 	config_free(&back);
 	free(text);
 	gguf_close(g);

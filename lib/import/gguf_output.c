@@ -13,15 +13,15 @@ enum type { U32 = 4, I32 = 5, F32 = 6, BOOL = 7, STRING = 8, ARRAY = 9 };
 
 static const char padding[] = "ptqtools.padding";
 
-/* Bytes that grow. */
+/* A growing array of bytes. */
 struct bytes { char *at; size_t n, room; };
 
 struct gguf_output {
 	struct replace file;
 	struct bytes values, table;
 	size_t keys, tensors;
-	size_t data, end;		/* where data begin, and where the next tensor's do */
-	size_t room;			/* for the table */
+	size_t data, end;		/* offsets of all data, and of the data of the next tensor */
+	size_t room;			/* bytes reserved for the table */
 };
 
 static void append(struct bytes *b, const void *from, size_t n)
@@ -123,7 +123,7 @@ void gguf_put_integers(struct gguf_output *o, const char *key, size_t n, const i
 	append(array_of(o, key, I32, n), v, n * sizeof *v);
 }
 
-/* Bytes of the key of blanks, without these. */
+/* Bytes of the key of padding, without the blanks. */
 static size_t padding_bytes(void)
 {
 	return sizeof(uint64_t) + strlen(padding) + sizeof(uint32_t) + sizeof(uint64_t);
@@ -152,7 +152,7 @@ static void add_entry(struct gguf_output *o, const char *name, uint32_t type, in
 	append_u64(&o->table, offset);
 	o->tensors++;
 	if (o->table.n > o->room)
-		die("%s: %s: the table of tensors is full: the model has more than its config.json says",
+		die("%s: %s: the table of tensors is full: the model has more than its config.json specifies",
 			o->file.path, name);
 }
 
@@ -173,7 +173,7 @@ void gguf_write(struct gguf_output *o, size_t at, const void *data, size_t bytes
 	file_write(o->file.path, o->file.fd, data, bytes);
 }
 
-/* All before the data; what is behind them is zero up to the next multiple. */
+/* Writes all bytes before the data, and extends the file with zeros to a multiple of ALIGN. */
 static void write_header(struct gguf_output *o)
 {
 	struct bytes b = { 0 };

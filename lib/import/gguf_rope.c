@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_rope.c -- rotary positions of a GGUF file: keys, and tensors of factors; see gguf_making_private.h */
+/* gguf_rope.c -- rotary positions of a GGUF file, from keys and from tensors of factors; see
+ * gguf_making_private.h */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,9 +17,9 @@ bool gguf_config_takes(const char *tensor)
 }
 
 /*
- * rope_freqs.weight holds what Llama 3 divides each frequency f by: 1 for short waves, `factor` for long
- * ones, between them 1 / ((1 - s) / factor + s) with s = (original f / 2 pi - low) / (high - low). Every
- * pair between tells the original context; all must agree.
+ * rope_freqs.weight has Llama 3's divisor of each frequency f: 1 for short waves, `factor` for long waves,
+ * and between them 1 / ((1 - s) / factor + s) with s = (original f / 2 pi - low) / (high - low). Any pair of
+ * channels between short and long gives the original context, which must fit all pairs.
  */
 static json_t *llama3_scaling(const struct gguf_making *m, const struct gguf_tensor *t, size_t head_dim,
 	double theta)
@@ -29,12 +30,12 @@ static json_t *llama3_scaling(const struct gguf_making *m, const struct gguf_ten
 	double factor = 0, original = 0;
 
 	if (t->type || t->rank != 1 || t->dim[0] != n || t->room < n * sizeof *y)
-		die("%s: %s: is not %zu numbers of type F32, one for each pair of channels", m->path, t->name,
-			n);
+		die("%s: %s: expected %zu numbers of type F32, one for each pair of channels", m->path,
+			t->name, n);
 	for (size_t i = 0; i < n; i++) {
 		if (!(y[i] >= 1 && y[i] < 1e6f))
-			die("%s: %s: element %zu is %g, expected a divisor from 1 on", m->path, t->name, i,
-				(double)y[i]);
+			die("%s: %s: element %zu is %g, expected a divisor of at least 1", m->path,
+				t->name, i, (double)y[i]);
 		factor = fmax(factor, y[i]);
 	}
 	for (size_t i = 0; i < n && factor > 1; i++) {
@@ -62,7 +63,7 @@ static json_t *llama3_scaling(const struct gguf_making *m, const struct gguf_ten
 		(json_int_t)original);
 }
 
-/* What the frequencies are divided by in short and in long contexts. */
+/* The divisors of the frequencies in short and in long contexts. */
 static json_t *longrope(const struct gguf_making *m, size_t rotated)
 {
 	json_t *scaling = json_pack("{s:s}", "rope_type", "longrope");
@@ -77,7 +78,7 @@ static json_t *longrope(const struct gguf_making *m, size_t rotated)
 		list = json_array();
 		if (!y || t->type || t->rank != 1 || t->dim[0] != rotated / 2 ||
 			t->room / sizeof *y < t->dim[0])
-			die("%s: %s: is not there, or not %zu numbers of type F32, one for each pair of "
+			die("%s: %s: is missing, or not %zu numbers of type F32, one for each pair of "
 				"channels",
 				m->path, k->theirs, rotated / 2);
 		for (size_t i = 0; i < t->dim[0]; i++) {
@@ -93,8 +94,8 @@ static json_t *longrope(const struct gguf_making *m, size_t rotated)
 	return scaling;
 }
 
-/* As llama.cpp reads it: a factor without a type is linear, and 0 or 1 is none. is_long: whether there are
- * factors of pairs, or the type says that there are. */
+/* As in llama.cpp, a factor without a type is linear, and 0 or 1 is no scaling. *is_long: set if the type is
+ * longrope. */
 static json_t *keyed_scaling(const struct gguf_making *m, const struct gguf_key *k, bool *is_long)
 {
 	char *name = gguf_full_key(m, k), *kind = gguf_string(m->g, name);
@@ -113,7 +114,7 @@ static json_t *keyed_scaling(const struct gguf_making *m, const struct gguf_key 
 	return json_pack("{s:s, s:f}", "rope_type", "linear", "factor", gguf_shortest(factor));
 }
 
-/* Whether there are factors of a longrope scaling. */
+/* Whether the file has factors of a longrope scaling. */
 static bool has_factors(const struct gguf_making *m)
 {
 	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->theirs; k++) {
@@ -160,7 +161,7 @@ void gguf_put_rotated(const struct gguf_making *m, const struct gguf_key *k)
 	if (!rotated || rotated > head_dim)
 		die("%s: %s.%s: is %zu, expected 1 to the %zu channels of a head", m->path, m->row->name,
 			k->theirs, rotated, head_dim);
-	while ((size_t)(part * (double)head_dim) < rotated)	/* it is rounded down */
+	while ((size_t)(part * (double)head_dim) < rotated)	/* readers round down */
 		part = nextafter(part, 2);
 	gguf_put(m, k->ours, json_real(part));
 }
@@ -174,8 +175,8 @@ void gguf_put_scaling(const struct gguf_making *m, const struct gguf_key *k)
 	const struct gguf_key *rotated = gguf_key_of(m, GGUF_ROTATED);
 
 	if (divisors && (scaling || (rotated && rotated->ours) || !head_dim || theta_of(m) <= 1))
-		die("%s: %s: rotary scaling by frequency is not supported with others, nor of a part of a "
-			"head", m->path, divisors->name);
+		die("%s: %s: rotary scaling by frequency is not supported with other scalings or partial "
+			"rotation", m->path, divisors->name);
 	if (divisors)
 		scaling = llama3_scaling(m, divisors, head_dim, theta_of(m));
 	else if (is_long)

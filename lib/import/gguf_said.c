@@ -51,7 +51,7 @@ static char *put_token(struct gguf_vocabulary *v, const char *text, const json_t
 	if (!text || !*text || !json_is_integer(id) || i < 0 || (size_t)i >= v->n)
 		return xformat("its token '%s' has no id from 0 to %zu", text ? text : "", v->n - 1);
 	if (v->token[i] ? strcmp(v->token[i], text) != 0 : gguf_find_token(v, text) >= 0)
-		return xformat("its token '%s' has two ids, or its id two tokens", text);
+		return xformat("its token '%s' has two ids, or its id has two tokens", text);
 	if (!v->token[i])
 		v->token[i] = xformat("%s", text);
 	v->type[i] = type;
@@ -71,14 +71,14 @@ static char *put_added(struct gguf_vocabulary *v, const json_t *root, struct ggu
 		if (json_is_true(json_object_get(a, "lstrip")) ||
 		    json_is_true(json_object_get(a, "rstrip")) ||
 		    json_is_true(json_object_get(a, "single_word")))
-			s->note = "that an added token takes blanks to itself, or must be a word";
+			s->note = "lstrip, rstrip and single_word of added tokens";
 		why = put_token(v, word(a, "content"), json_object_get(a, "id"),
 			special ? GGUF_CONTROL : GGUF_USER_DEFINED);
 	}
 	return why;
 }
 
-/* Ids that no token has. */
+/* Adds tokens for ids without one. */
 static char *put_padding(struct gguf_vocabulary *v)
 {
 	char *why = NULL;
@@ -109,7 +109,7 @@ static char *take_tokens(struct gguf_vocabulary *v, json_t *root, struct gguf_sa
 	return why ? why : put_padding(v);
 }
 
-/* --- what comes before and after a text --- */
+/* --- BOS and EOS --- */
 
 struct ends { int64_t bos, eos; };	/* -1: none */
 
@@ -127,7 +127,7 @@ static char *take_template(const struct gguf_vocabulary *v, const json_t *step, 
 		if (!token)
 			continue;
 		if (*to >= 0 || gguf_find_token(v, token) < 0)
-			return xformat("it puts several tokens before or after a text, or one that is none");
+			return xformat("it adds several tokens before or after a text, or an unknown token");
 		*to = gguf_find_token(v, token);
 	}
 	return NULL;
@@ -148,9 +148,9 @@ static char *take_ends(const struct gguf_vocabulary *v, const json_t *root, cons
 			why = xformat("its post-processor is of type %s", word(part[i], "type"));
 	}
 	if (!why && e->bos >= 0 && c->bos >= 0 && e->bos != c->bos)
-		why = xformat("it puts %jd before a text, config.json has %ld", (intmax_t)e->bos, c->bos);
+		why = xformat("it adds %jd before a text, config.json has %ld", (intmax_t)e->bos, c->bos);
 	if (!why && e->eos >= 0 && c->eos_count && e->eos != c->eos[0])
-		why = xformat("it puts %jd after a text, config.json has %ld", (intmax_t)e->eos, c->eos[0]);
+		why = xformat("it adds %jd after a text, config.json has %ld", (intmax_t)e->eos, c->eos[0]);
 	return why;
 }
 
@@ -167,7 +167,7 @@ static void put_list(struct gguf_output *o, const struct gguf_vocabulary *v)
 	free(type);
 }
 
-/* "left right" of a merge, whose two ways to be written are that and a pair. */
+/* "left right" of a merge, which is such a text or a pair. */
 static char *merge_text(const json_t *m)
 {
 	return json_is_array(m) ? xformat("%s %s", json_string_value(json_array_get(m, 0)),
@@ -192,7 +192,7 @@ static void put_ends(struct gguf_output *o, const struct config *c, const struct
 {
 	gguf_put_flag(o, GGUF_ADD_BOS, e->bos >= 0);
 	gguf_put_flag(o, GGUF_ADD_EOS, e->eos >= 0);
-	if (e->bos >= 0 && c->bos < 0)	/* otherwise the configuration's is there */
+	if (e->bos >= 0 && c->bos < 0)	/* else gguf_put_config() wrote it */
 		gguf_put_size(o, GGUF_BOS_ID, (size_t)e->bos);
 	if (e->eos >= 0 && !c->eos_count)
 		gguf_put_size(o, GGUF_EOS_ID, (size_t)e->eos);
@@ -227,7 +227,7 @@ static bool is_byte_level(const json_t *root)
 	return false;
 }
 
-/* BPE without what neither kind has. */
+/* The model must be BPE, without members that neither kind supports. */
 static char *check_model(const json_t *root)
 {
 	static const char *const absent[] = { "dropout", "continuing_subword_prefix", "end_of_word_suffix" };
@@ -245,7 +245,7 @@ static char *check_model(const json_t *root)
 	return NULL;
 }
 
-/* A token of tokenizer_config.json is a text, or an added token. */
+/* A token of tokenizer_config.json is a text, or an object as of an added token. */
 static void put_padding_id(struct gguf_output *o, const struct gguf_vocabulary *v, const char *json)
 {
 	json_t *root = json ? json_loads(json, 0, NULL) : NULL;
@@ -264,7 +264,7 @@ char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text
 	struct gguf_said s = { .unknown = -1 };
 	struct ends ends = { -1, -1 };
 	json_t *root = json_loads(text[TEXT_TOKENIZER], 0, NULL);
-	char *why = root ? check_model(root) : xformat("it is no JSON that can be read");
+	char *why = root ? check_model(root) : xformat("it is not valid JSON");
 
 	v.ids = gguf_made(&v, json_object());
 	v.token = xalloc(v.n, sizeof *v.token);
@@ -290,7 +290,7 @@ char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text
 	return why;
 }
 
-/* Of a list of templates the one that is named default. */
+/* The template; of a list of templates, the one with the name default. */
 static const char *template_of(const json_t *t)
 {
 	for (size_t i = 0; i < json_array_size(t); i++) {

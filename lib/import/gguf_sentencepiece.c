@@ -9,11 +9,11 @@
 #include "import/gguf_table.h"
 #include "import/gguf_vocabulary_private.h"
 
-enum { CUT_MAX = 512 };	/* bytes of a token that is cut, since cuts grow with their square */
+enum { CUT_MAX = 512 };	/* bytes of a token that is cut: bytes of all its cuts grow with the square */
 
-static const char spiece[] = "\xe2\x96\x81";	/* SentencePiece's mark of a blank */
+static const char spiece[] = "\xe2\x96\x81";	/* SentencePiece's mark for a blank */
 
-/* A token cut into two. */
+/* A cut of a token into two. */
 struct token_cut { double score; int64_t left; size_t id, at, characters[2]; };
 
 static int by_rank(const void *a, const void *b)
@@ -39,7 +39,7 @@ static size_t characters(const char *s)
 	return k;
 }
 
-/* Whether text becomes this token by merges; others are found as a whole, or stand for bytes. */
+/* Whether text becomes this token by merges. Other tokens are matched as a whole, or represent bytes. */
 static bool is_merged(const struct gguf_vocabulary *v, size_t id)
 {
 	int64_t t = gguf_token_type(v, id);
@@ -112,7 +112,7 @@ static json_t *read_merges(const struct gguf_vocabulary *v)
 	return list;
 }
 
-/* The id of a byte, <0x00> to <0xFF>; -1: it has none. */
+/* The id of a byte, <0x00> to <0xFF>; -1: none. */
 static int64_t byte_id(const struct gguf_vocabulary *v, int byte)
 {
 	char code[8];
@@ -176,7 +176,7 @@ json_t *gguf_sentencepiece(const struct gguf_vocabulary *v)
 		"model", gguf_made(v, model));
 }
 
-/* --- and back --- */
+/* --- export --- */
 
 static bool says(const json_t *o, const char *key, const char *value)
 {
@@ -185,20 +185,20 @@ static bool says(const json_t *o, const char *key, const char *value)
 	return s && !strcmp(s, value);
 }
 
-/* Blanks become marks. */
+/* Whether the step replaces blanks by marks. */
 static bool marks_blanks(const json_t *step)
 {
 	return gguf_said_type(step, "Replace") && says(json_object_get(step, "pattern"), "String", " ") &&
 		says(step, "content", spiece);
 }
 
-/* A cut at blanks, of which the normalizer has left none. */
+/* Whether the step cuts at blanks: without effect, since the normalizer leaves no blanks. */
 static bool cuts_nothing(const json_t *step)
 {
 	return gguf_said_type(step, "Split") && says(json_object_get(step, "pattern"), "String", " ");
 }
 
-/* Whether a text becomes marks and characters as SentencePiece has it, with or without a blank before it. */
+/* Whether a text becomes marks and characters as in SentencePiece, with or without a blank before it. */
 static bool take_marks(const json_t *root, struct gguf_said *s)
 {
 	enum { STEPS = 3 };
@@ -211,8 +211,8 @@ static bool take_marks(const json_t *root, struct gguf_said *s)
 	if (!normalizers && cuts == 1 && gguf_said_type(p[0], "Metaspace")) {
 		s->prefix = !says(p[0], "prepend_scheme", "never");
 		if (s->prefix)
-			s->note = "that a text gets no blank that begins with one, or stands behind an added "
-				"token";
+			s->note = "that no blank is added before a text that begins with one, or that "
+				"follows an added token";
 		return says(p[0], "replacement", spiece) && json_is_false(json_object_get(p[0], "split"));
 	}
 	s->prefix = normalizers == 2 && gguf_said_type(n[0], "Prepend") && says(n[0], "prepend", spiece);
@@ -220,7 +220,7 @@ static bool take_marks(const json_t *root, struct gguf_said *s)
 		(!cuts || (cuts == 1 && cuts_nothing(p[0])));
 }
 
-/* The two parts of a merge, with a newline between them, and the place of that. */
+/* The two parts of a merge with a newline between them; *gap: the position of the newline. */
 static char *merge_parts(const json_t *m, size_t *gap)
 {
 	const char *text = json_string_value(m), *right = json_string_value(json_array_get(m, 1));
@@ -233,7 +233,7 @@ static char *merge_parts(const json_t *m, size_t *gap)
 	return both;
 }
 
-/* The id of what a merge makes, -1 where that is no token; adds its parts to `pairs`. */
+/* The id of the result of a merge; -1: it is no token. Adds the parts of the merge to `pairs`. */
 static int64_t merged_id(const struct gguf_vocabulary *v, const json_t *m, json_t *pairs)
 {
 	size_t gap;
@@ -246,7 +246,7 @@ static int64_t merged_id(const struct gguf_vocabulary *v, const json_t *m, json_
 	return id;
 }
 
-/* The scores of tokens in the order in which merges make them; others are less. */
+/* Scores of tokens by the order of the merges that form them; tokens without a merge have lower scores. */
 static bool take_scores(const struct gguf_vocabulary *v, const json_t *merges, double score[])
 {
 	json_t *pairs = gguf_made(v, json_object());
@@ -266,7 +266,7 @@ static bool take_scores(const struct gguf_vocabulary *v, const json_t *merges, d
 	return good;
 }
 
-/* Whether the merges by these scores are those of the tokenizer.json: of one token in any order. */
+/* Whether the merges by these scores equal those of the tokenizer.json, for each token in any order. */
 static bool same_merges(const struct gguf_vocabulary *v, const json_t *merges, const double score[])
 {
 	json_t *theirs = merges_by_score(v, score), *pairs[2] = { gguf_made(v, json_object()),
@@ -283,7 +283,7 @@ static bool same_merges(const struct gguf_vocabulary *v, const json_t *merges, c
 	return same;
 }
 
-/* Tokens of bytes and the unknown one are of types of their own. */
+/* Sets the types of the tokens of bytes and of the unknown token. */
 static char *take_types(const struct gguf_vocabulary *v, const json_t *model, struct gguf_said *s)
 {
 	const char *unknown = json_string_value(json_object_get(model, "unk_token"));
@@ -309,9 +309,9 @@ char *gguf_sentencepiece_said(const struct gguf_vocabulary *v, const json_t *roo
 	char *why;
 
 	if (!take_marks(root, s))
-		return xformat("its texts are cut neither by bytes nor as by SentencePiece");
+		return xformat("its pre-tokenizer is neither byte-level nor that of SentencePiece");
 	if (json_is_true(json_object_get(model, "ignore_merges")))
-		return xformat("it takes words that are tokens whole");
+		return xformat("it has ignore_merges");
 	why = take_types(v, model, s);
 	if (why)
 		return why;

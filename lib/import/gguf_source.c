@@ -16,9 +16,9 @@
 enum { LIST = 256 };
 
 struct item {
-	char *name;		/* of transformers */
+	char *name;		/* in transformers */
 	const struct gguf_tensor *from;
-	const struct ggml_type *type;	/* NULL: there is no such type */
+	const struct ggml_type *type;	/* NULL: no such type */
 	const struct gguf_layout *layout;
 	bool stacked;		/* one of the experts that the tensor of the file stacks */
 	size_t expert;
@@ -52,7 +52,8 @@ static bool fits(const char *path)
 	return f && n == sizeof magic && !memcmp(magic, "GGUF", sizeof magic);
 }
 
-/* Their name by ours, with the number of the block, of the expert, and what is behind; NULL: not this one. */
+/* The name in transformers of a tensor of the file, with the numbers of block and expert and the member;
+ * NULL: the row does not match. */
 static char *renamed(const struct gguf_name *row, const char *name, size_t expert)
 {
 	const char *number = NULL;
@@ -112,7 +113,7 @@ static size_t count(const struct gguf_tensor *t)
 	return n;
 }
 
-/* That its data are there. */
+/* Checks that the file has all data of the tensor. */
 static void check_item(const struct source *s, const struct item *item)
 {
 	const struct gguf_tensor *t = item->from;
@@ -125,7 +126,7 @@ static void check_item(const struct source *s, const struct item *item)
 			item->type->name, item->type->length);
 	bytes = count(t) / item->type->length * item->type->bytes;
 	if (bytes > t->room)
-		die("%s: %s: needs %zu bytes of data, %zu are there before the next tensor or the end; the "
+		die("%s: %s: needs %zu bytes of data, only %zu precede the next tensor or the end; the "
 			"file is damaged",
 			s->path, t->name, bytes, t->room);
 }
@@ -146,7 +147,7 @@ static _Noreturn void refuse_item(const struct source *s, const struct item *ite
 	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
 }
 
-/* Adds the tensors of transformers that a tensor of the file is. */
+/* Adds the tensors of transformers that a tensor of the file contains. */
 static void add_tensor(struct source *s, const struct gguf_row *row, const struct gguf_tensor *t)
 {
 	struct data *d = s->data;
@@ -164,7 +165,7 @@ static void add_tensor(struct source *s, const struct gguf_row *row, const struc
 		add_item(d, item);
 	} else {
 		free(item.name);
-		if (!is_known(&item))	/* how many experts there is room for cannot be told */
+		if (!is_known(&item))	/* the bytes of an expert are not known */
 			refuse_item(s, &item);
 		if (t->rank != 3 || t->dim[0] != d->sizes.experts || !count(t))
 			die("%s: %s: is not a stack of the matrices of %zu experts", s->path, t->name,
@@ -246,7 +247,7 @@ static void *keep(struct data *d, size_t n, size_t size)
 	return d->copy[d->copies++] = xalloc(n, size);
 }
 
-/* The numbers at `data` in transformers' order of the rows, as F32 or as they are stored. */
+/* The numbers at `data` in the order of rows of transformers, as F32 or in their stored type. */
 static void *copy_rows(struct data *d, const struct item *item, const unsigned char *data, size_t rows,
 	size_t columns)
 {
@@ -282,13 +283,13 @@ static struct item *find_item(struct source *s, const char *name)
 
 	item = d->items ? bsearch(&key, d->item, d->items, sizeof key, by_name) : NULL;
 	if (!item)
-		die("%s: %s: there is no such tensor", s->path, name);
+		die("%s: %s: no such tensor", s->path, name);
 	if (!is_known(item))
 		refuse_item(s, item);
 	return item;
 }
 
-/* Its rows as the file keeps them, and the bytes of one. */
+/* The rows of the item in the file; *bytes: of one row. */
 static const unsigned char *stored_rows(const struct item *item, size_t *rows, size_t *columns, size_t *bytes)
 {
 	const struct gguf_tensor *t = item->from;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_table.c -- one row an architecture of GGUF files; see gguf_table.h */
+/* gguf_table.c -- one row per architecture of GGUF files; see gguf_table.h */
 #include "import/gguf_table.h"
 #include "model/config.h"
 
-/* --- values of keys: what a model's configuration has for them; below 0: they are not written --- */
+/* --- values of keys, from a model's configuration; below 0: the key is not written --- */
 
 #define VALUE(name, v) \
 	static double name(const struct config *c) \
@@ -15,7 +15,7 @@
 	}
 #define IF_ANY(v) ((v) > 0 ? (double)(v) : -1)
 
-/* The least n of which every nth block has no window: one more than blocks, where all have one. */
+/* The smallest n such that every nth block has no window; blocks + 1 if all blocks have one. */
 static size_t pattern_of(const struct stack *s)
 {
 	size_t n = 1;
@@ -115,7 +115,7 @@ VALUE(eos, c->eos_count ? c->eos[0] : -1)
 	{ "blk.#.post_attention_norm", "model.layers.#.post_attention_layernorm", GGUF_PLUS_ONE }, \
 	{ "blk.#.post_ffw_norm", "model.layers.#.post_feedforward_layernorm", GGUF_PLUS_ONE }
 
-/* These come last, in this order. NULL: the class has no such key. */
+/* These keys come last, in this order. NULL: the class has no such key. */
 #define HEAD_KEYS(heads_key, kv_key, width_key, window_key) \
 	{ "attention.head_count", heads_key, GGUF_HEADS, true, heads }, \
 	{ "attention.head_count_kv", kv_key, GGUF_KV_HEADS, false, kv_heads }, \

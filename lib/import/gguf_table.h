@@ -77,8 +77,8 @@ struct gguf_key {
 	const char *theirs, *ours;
 	enum gguf_kind kind;
 	bool required;
-	/* For export: the value from the configuration; for a tensor, whether it will be present. Below 0: the
-	 * key is not written. NULL: gguf_metadata.c decides. */
+	/* For export: the value from the configuration; for a tensor, whether it will be present. Below 0:
+	 * the key is not written. NULL: gguf_metadata.c decides. */
 	double (*value)(const struct config *c);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf_tokenizer.c -- the tokens of a file, and the kinds of its tokenizer; see gguf_tokenizer_private.h */
+/* gguf_tokenizer.c -- the tokens of a file, and the kinds of tokenizers; see gguf_tokenizer_private.h */
 #include "import/gguf_tokenizer_private.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void read_tokens(struct gguf_vocabulary *v)
 		v->token[i] = xformat("%.*s", (int)t.n, t.s);
 		other = gguf_find_token(v, v->token[i]);
 		if (other >= 0)
-			die("%s: %s: '%s' is there twice, as %jd and %zu", v->path, key, v->token[i],
+			die("%s: %s: '%s' occurs twice, as %jd and %zu", v->path, key, v->token[i],
 				(intmax_t)other, i);
 		if (json_object_set_new(v->ids, v->token[i], gguf_made(v, json_integer((json_int_t)i))))
 			die("%s: %s: number %zu is not valid UTF-8", v->path, key, i);
@@ -126,7 +126,7 @@ json_t *gguf_post_processor(const struct gguf_vocabulary *v, bool bos, bool eos)
 	for (int i = 0; i < 2; i++) {
 		gguf_flag(v->g, keys[i].add, wanted + i);
 		if (wanted[i] && ids[i] < 0)
-			die("%s: %s: is true, but there is no %s", v->path, keys[i].add, keys[i].id);
+			die("%s: %s: is true, but %s is missing", v->path, keys[i].add, keys[i].id);
 	}
 	for (int i = 0; i < 2; i++) {
 		if (i)

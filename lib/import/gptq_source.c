@@ -11,16 +11,16 @@
 enum { WORD = 32, LANES = 8 };
 enum said { SAID_NOTHING, SAID_NO, SAID_YES };
 
-/* What the configuration says of all layers. */
+/* The configuration, which is the same for all layers. */
 struct gptq {
 	bool awq;
 	int bits;
 	long group;			/* 0: whole rows */
-	bool less;			/* zero points are stored less 1 */
+	bool less;			/* zero points are stored as z - 1 */
 	enum said symmetric, reordered;
 };
 
-/* A layer on its way. */
+/* A layer while it is read. */
 struct reading {
 	struct packed_layer *l;
 	const struct gptq *how;
@@ -50,7 +50,7 @@ static enum said said_at(const struct packed *p, const char *key)
 	return json_is_true(v) ? SAID_YES : json_is_false(v) ? SAID_NO : SAID_NOTHING;
 }
 
-/* The first of these keys that holds a text; NULL: none. */
+/* The text of the first of these keys that has one; NULL: none. */
 static const char *text_at(const struct packed *p, const char *const keys[])
 {
 	const char *y = NULL;
@@ -73,7 +73,7 @@ static struct gptq *open_both(struct packed *p)
 	return c;
 }
 
-/* Layers of their own settings; those that are left out ("-:...") are plain. */
+/* Refuses settings for single layers, except "-:...", which leaves layers plain. */
 static void check_dynamic(const struct packed *p)
 {
 	json_t *dynamic = json_object_get(p->config, "dynamic"), *value;
@@ -81,8 +81,8 @@ static void check_dynamic(const struct packed *p)
 
 	json_object_foreach(dynamic, pattern, value)
 		if (strncmp(pattern, "-:", 2) && json_object_size(value))
-			REFUSE("dynamic: '%s': layers of settings of their own are not known, expected one "
-				"for all", pattern);
+			REFUSE("dynamic: '%s': settings for single layers are not supported, expected one "
+				"for all layers", pattern);
 }
 
 static void open_gptq(struct packed *p)
@@ -135,13 +135,13 @@ static void shape_of(struct packed_layer *l, size_t dim[2])
 	dim[1] = c->awq ? t.dim[0] : t.dim[0] * WORD / bits;
 	if (!dim[0] || !dim[1] || dim[0] > LINEAR_MAX || dim[1] > LINEAR_MAX ||
 	    (!c->awq && t.dim[0] * WORD % bits))
-		packed_refuse(l, "qweight", "its shape is [%zu, %zu], expected words that %d bits fill",
-			t.dim[0], t.dim[1], c->bits);
+		packed_refuse(l, "qweight", "its shape is [%zu, %zu], expected words filled by codes of %d "
+			"bits", t.dim[0], t.dim[1], c->bits);
 }
 
 /* --- a layer --- */
 
-/* The place of an output's code among those of its words. */
+/* The position of the code of an output among the codes of its words. */
 static size_t place_of(const struct gptq *c, size_t row)
 {
 	static const size_t lane[LANES] = { 0, 4, 1, 5, 2, 6, 3, 7 };
@@ -167,7 +167,7 @@ static void read_scales(struct reading *r)
 	free(format);
 }
 
-/* Symmetric by the configuration: all zero points are the middle code. */
+/* Checks that all zero points are the middle code, if the configuration specifies symmetric codes. */
 static void check_symmetric(const struct reading *r)
 {
 	const struct codes *c = &r->y.codes;

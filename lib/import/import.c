@@ -15,9 +15,9 @@
 #include "model/layer.h"
 #include "num/half.h"
 
-enum { BLOCK = 1 << 14 };	/* numbers, which one thread looks at */
+enum { BLOCK = 1 << 14 };	/* numbers that half_finite() checks with one thread */
 
-/* First element that is NaN or infinite; n if there is none. */
+/* First element that is NaN or infinite; n if all are finite. */
 static size_t first_bad(const struct tensor *t)
 {
 	const enum half_type type = tensor_half(t->type);
@@ -31,7 +31,7 @@ static size_t first_bad(const struct tensor *t)
 	return i;
 }
 
-/* [m, n] to [n, m] in tiles, elements of 2 or 4 bytes. */
+/* [m, n] to [n, m] in tiles; elements have 2 or 4 bytes. */
 static void *transpose(size_t m, size_t n, const void *from, size_t size)
 {
 	enum { TILE = 32 };
@@ -52,7 +52,7 @@ static void *transpose(size_t m, size_t n, const void *from, size_t size)
 	return to;
 }
 
-/* A layer as the tree has it: the tensor itself, or one in new memory. */
+/* The tensor in the form of the tree: t itself, or a tensor in new memory. */
 static struct tensor as_layer(const struct entry *e, struct tensor t)
 {
 	const struct linear_row *row = e->row;
@@ -75,7 +75,7 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	return t;
 }
 
-/* Codes and parameters, and the inputs' rounding, as the layer of its group. */
+/* Writes codes, parameters and the rounding of inputs as a layer. */
 static void write_codes(struct source *s, struct output *out, const struct entry *e, const struct part *like,
 	struct report *report)
 {
@@ -126,8 +126,8 @@ static void write_entry(struct source *s, struct output *out, const struct entry
 		free(y.data);
 }
 
-/* PIECES pieces of PIECE bytes at equal distances, the first and the last bytes among them; fewer bytes than
- * these hold: all. */
+/* Adds PIECES pieces of PIECE bytes at equal distances, with the first and last bytes, or all bytes if there
+ * are not more than these. */
 static void add_pieces(struct digest *d, const struct tensor *bytes)
 {
 	enum { PIECES = 64, PIECE = 1024 };
@@ -140,7 +140,7 @@ static void add_pieces(struct digest *d, const struct tensor *bytes)
 		digest_add(d, PIECE, data + (n - PIECE) / (PIECES - 1) * i);
 }
 
-/* A basis of its own: of the configuration, and of up to 64 KiB of each tensor (docs/format.md). */
+/* The basis of the checkpoint: from the configuration and up to 64 KiB of each tensor (docs/format.md). */
 static char *own_basis(const struct checkpoint *k)
 {
 	struct source *s = k->source;
@@ -173,7 +173,7 @@ static char *own_basis(const struct checkpoint *k)
 	return digest_end(d);
 }
 
-/* like: the model whose basis it takes, or NULL. */
+/* like: the model whose basis the result gets, or NULL. */
 static void write_parts(struct checkpoint *k, struct output *out, const struct part *like,
 	struct report *report)
 {
@@ -213,8 +213,8 @@ void import_model(struct output *out, const char *path, const char *basis, struc
 	const struct config config = config_parse(s->config_name, s->text[TEXT_CONFIG]);
 	struct checkpoint k;
 
-	if (!s->text[TEXT_TOKENIZER] && config.vocab != 256)	/* bytes need none */
-		warn("%s: has no tokenizer: tokenize will not know this model's text", path);
+	if (!s->text[TEXT_TOKENIZER] && config.vocab != 256)	/* bytes need no tokenizer */
+		warn("%s: has no tokenizer: tokenize cannot read texts for this model", path);
 	k = checkpoint_open(s, &config);
 	like = basis ? adopt_open(basis, &k) : NULL;
 	write_parts(&k, out, like, report);

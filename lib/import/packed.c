@@ -38,7 +38,7 @@ static const struct packed_kind *kind_of(const struct packed *p)
 		method ? method : "", known);
 }
 
-/* Taken out of the model's configuration, or of that of its language model; NULL: there is none. */
+/* The quantization_config, removed from the configuration of the model or its language model; NULL: none. */
 static json_t *take_config(json_t *root)
 {
 	static const char *const keys[] = { "quantization_config", "compression_config" };
@@ -57,7 +57,7 @@ static json_t *take_config(json_t *root)
 	return NULL;
 }
 
-/* The first tensor that has codes of GPTQ or AWQ, or NULL. */
+/* The first tensor with codes of GPTQ or AWQ, or NULL. */
 static const char *first_codes(const struct safetensors *tensors)
 {
 	for (size_t i = 0; i < safetensors_count(tensors); i++) {
@@ -69,7 +69,7 @@ static const char *first_codes(const struct safetensors *tensors)
 	return NULL;
 }
 
-/* The file that AutoGPTQ wrote instead: an object of the same keys, of which quant_method may be missing. */
+/* Reads quantize_config.json of AutoGPTQ: an object of the same keys; quant_method may be missing. */
 static json_t *read_config(const char *name)
 {
 	json_t *y = json_pack("{s:s}", "quant_method", gptq_source.method), *q;
@@ -86,13 +86,13 @@ static json_t *read_config(const char *name)
 	return y;
 }
 
-/* Of a folder whose config.json says nothing of its codes; NULL: it has none. */
+/* The configuration of a folder without quantization_config; NULL: the folder has no codes. */
 static json_t *config_beside(const struct safetensors *tensors, const char *name)
 {
 	const char *codes = first_codes(tensors);
 
 	if (codes && access(name, F_OK))
-		die("%s: %s: config.json has no quantization_config, and there is no %s",
+		die("%s: %s: config.json has no quantization_config, and %s does not exist",
 			safetensors_file(tensors, codes), codes, name);
 	return codes ? read_config(name) : NULL;
 }
@@ -130,7 +130,7 @@ void packed_close(struct packed *p)
 	free(p);
 }
 
-/* The words and numbers of an object, with those of objects in it. */
+/* Writes strings and numbers of an object and of objects in it. */
 static void add_words(FILE *line, const char *prefix, json_t *o)
 {
 	const char *key;
@@ -184,7 +184,7 @@ bool packed_has(const struct packed_layer *l, const char *member)
 	return has(l->p, l->name, member);
 }
 
-/* rank -1: it is not there */
+/* rank -1: absent */
 static struct safetensors_raw raw(const struct packed_layer *l, const char *member)
 {
 	char *tensor = xformat("%s.%s", l->name, member);
@@ -262,7 +262,7 @@ _Noreturn void packed_refuse(const struct packed_layer *l, const char *member, c
 	if (vasprintf(&what, fmt, ap) < 0)
 		die("out of memory");
 	va_end(ap);
-	if (!file && other) {	/* that of its neighbours */
+	if (!file && other) {	/* the file of another member */
 		char *neighbour = xformat("%s.%s", l->name, other);
 
 		file = safetensors_file(tensors, neighbour);
@@ -335,7 +335,7 @@ struct safetensors_raw packed_take(struct packed_layer *l, const char *member, c
 	packed_refuse(l, member, "its shape is %s, expected %s", is, expected);
 }
 
-/* Numbers of a type, and which of ours it is. */
+/* Numbers of a dtype as floats; *type: the scale type for the dtype. */
 static float *widen(size_t n, const void *x, const char *dtype, enum scale_type *type)
 {
 	const bool exponents = !strcmp(dtype, "F8_E8M0");
@@ -417,8 +417,7 @@ struct source_layer packed_read(const struct packed *p, const char *name)
 	y = p->kind->read(&l, dim);
 	for (size_t i = 0; (member = packed_member(p, name, i)); i++)
 		if (!(l.taken & member_bit(p, member)))
-			packed_refuse(&l, member, "is there, but has no place in a layer of this "
-				"quantization_config");
+			packed_refuse(&l, member, "is not expected in a layer of this quantization_config");
 	if (!source_layer_sound(&y, &member, why))
 		packed_refuse(&l, "weight", "its %s %s", member, why);
 	return y;

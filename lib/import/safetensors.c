@@ -42,7 +42,7 @@ struct safetensors {
 	size_t copies;
 };
 
-/* TENSOR_ANY: the size is checked, but the data cannot be read. */
+/* TENSOR_ANY: the size is checked, but safetensors_tensor() refuses the type. */
 static const struct dtype {
 	const char *name;
 	size_t size;
@@ -91,7 +91,7 @@ static void read_entry(const struct file *f, struct entry *e, const json_t *valu
 		die("%s: %s: data_offsets %zu..%zu are not within the %zu bytes of data; the file is damaged",
 			f->path, e->name, e->begin, e->end, available);
 	if (e->dtype && e->end - e->begin != bytes)
-		die("%s: %s: %zu bytes of data, its shape of %s takes %zu", f->path, e->name,
+		die("%s: %s: has %zu bytes of data, its shape of %s needs %zu", f->path, e->name,
 			e->end - e->begin, e->dtype_name, bytes);
 	e->begin += f->data;
 	e->end += f->data;
@@ -111,7 +111,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-/* The format demands that every byte of the data belongs to one tensor. */
+/* In the format every byte of the data belongs to one tensor. */
 static void check_cover(const struct file *f, size_t n, struct entry *e)
 {
 	size_t at = f->data;
@@ -284,7 +284,7 @@ static const struct entry *entry_of(const struct safetensors *s, const char *nam
 	const struct entry *e = find_entry(s, name);
 
 	if (!e)
-		die("%s: %s: there is no such tensor", s->folder, name);
+		die("%s: %s: no such tensor", s->folder, name);
 	return e;
 }
 
@@ -297,7 +297,7 @@ struct tensor safetensors_describe(const struct safetensors *s, const char *name
 	return tensor_of(e->dtype->type, NULL, (int)e->rank, e->dim);
 }
 
-/* Its data, aligned to elements. */
+/* The data of an entry, aligned to elements. */
 static void *aligned(struct safetensors *s, const struct entry *e)
 {
 	unsigned char *data = s->file[e->file].map + e->begin;

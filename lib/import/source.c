@@ -34,7 +34,7 @@ static bool folder_fits(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* The text of a file of the folder, or NULL where there is none. */
+/* The text of a file of the folder; NULL: absent. */
 static char *read_sibling(const struct source *s, const char *name)
 {
 	char *path = xformat("%s/%s", s->path, name);
@@ -46,8 +46,8 @@ static char *read_sibling(const struct source *s, const char *name)
 
 struct checkpoint_folder {
 	struct safetensors *tensors;
-	struct packed *packed;		/* NULL: no weights are */
-	char **name;			/* of those that are, as the rest of the import knows them */
+	struct packed *packed;		/* NULL: no weights are packed */
+	char **name;			/* of packed weights, "LAYER.weight" */
 	size_t names;
 };
 
@@ -59,7 +59,7 @@ static void add_tensor(struct source *s, const char *name)
 		safetensors_describe(f->tensors, name), false };
 }
 
-/* The weight of a layer, in the place of its first member. */
+/* Adds the weight of a packed layer, when `tensor` is its first member. */
 static void add_packed(struct source *s, const char *layer, const char *tensor)
 {
 	struct checkpoint_folder *f = s->data;
@@ -105,7 +105,7 @@ static void open_folder(struct source *s)
 		free(layer);
 	}
 	if (left)
-		warn("%s: %s: a scale of keys or values has no form here: such are left out", s->path, left);
+		warn("%s: %s: scales of keys and values are not supported: they are left out", s->path, left);
 }
 
 static void folder_close(struct source *s)
@@ -128,7 +128,7 @@ static struct tensor folder_read(struct source *s, const char *name)
 	return safetensors_tensor(f->tensors, name);
 }
 
-/* The layer that a weight is of; free() it. */
+/* The name of the layer of a weight; free() it. */
 static char *layer_of(const char *weight)
 {
 	return xformat("%.*s", (int)(strrchr(weight, '.') - weight), weight);
@@ -201,7 +201,7 @@ struct source *source_open(const char *path)
 		}
 		snprintf(known + n, sizeof known - n, "%s%s", n ? " or " : "", kinds[i]->what);
 	}
-	die("%s: is no model to import, expected %s", path, known);
+	die("%s: cannot be imported, expected %s", path, known);
 }
 
 void source_close(struct source *s)

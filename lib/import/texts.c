@@ -6,7 +6,7 @@
 const struct text_row text_rows[TEXTS] = {
 	[TEXT_CONFIG] = { "/config", "config.json", NULL },
 	[TEXT_TOKENIZER] = { "/tokenizer", "tokenizer.json", NULL },
-	/* where newer versions of transformers keep it, with other settings */
+	/* newer versions of transformers store it in processor_config.json, with other settings */
 	[TEXT_PROCESSOR] = { "/processor", "preprocessor_config.json", "processor_config.json" },
 	[TEXT_TOKENIZER_CONFIG] = { "/tokenizer_config", "tokenizer_config.json", NULL },
 	[TEXT_SPECIAL_TOKENS] = { "/special_tokens_map", "special_tokens_map.json", NULL },

@@ -19,7 +19,7 @@ static void read_tokenizer(struct vocabulary *v)
 	v->add_bos = v->bos >= 0;
 }
 
-/* Of a model's config, which says how many ids there are, and the BOS if the tokenizer does not. */
+/* Takes the number of ids from a model's config, and the BOS if the tokenizer has none. */
 static void take_config(struct vocabulary *v, const struct config *c)
 {
 	v->size = c->vocab;
@@ -38,7 +38,7 @@ struct vocabulary vocabulary_open(const char *path)
 	if (s) {
 		v.name = xformat("%s: tokenizer", path);
 		v.json = s->text[TEXT_TOKENIZER];
-		s->text[TEXT_TOKENIZER] = NULL;	/* ours now */
+		s->text[TEXT_TOKENIZER] = NULL;	/* v owns it now */
 	} else {
 		v.part = part_open(path, "model");
 		v.name = xformat("%s: /tokenizer", path);
@@ -46,7 +46,7 @@ struct vocabulary vocabulary_open(const char *path)
 		config = part_config(v.part);
 	}
 	if (!v.json)
-		die("%s: is not there; %s without a tokenizer.json", v.name,
+		die("%s: is missing; %s without a tokenizer.json", v.name,
 			s ? "this is a model" : "the model was imported");
 	read_tokenizer(&v);
 	if (s || config) {
@@ -72,8 +72,8 @@ struct vocabulary vocabulary_of(const struct part *part, const struct config *c)
 		read_tokenizer(&v);
 		take_config(&v, c);
 	} else if (c->vocab != v.size) {
-		die("%s: is missing; without one a vocabulary of 256, bytes, is expected, not of %zu", v.name,
-			c->vocab);
+		die("%s: is missing; without a tokenizer the vocabulary must be 256 bytes, not %zu ids",
+			v.name, c->vocab);
 	}
 	return v;
 }
@@ -100,7 +100,7 @@ struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char 
 	return k;
 }
 
-/* Texts that a NUL ends, one after the other. */
+/* Texts, each ended by NUL. */
 struct texts {
 	struct encoding all;
 	size_t n;
@@ -180,7 +180,7 @@ void vocabulary_decode(const struct vocabulary *v, const char *path, const char 
 
 	if (k.vocab && k.vocab != v->size)
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu, expected the "
-			"model that they were made with", name, k.vocab, v->path, v->size);
+			"model of these tokens", name, k.vocab, v->path, v->size);
 	if (v->json)
 		tokens_compare(part, v->path, v->json);
 	text = k.sequences ? tokenizer_decode_each(v->t, name, k.sequences, k.sequence, k.id, &n) :
