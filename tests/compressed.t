@@ -99,18 +99,18 @@ float-quantized 8 symmetric channel None None' --plan plan --storage int4 -g 8 l
 printf '%s\n' '*/q_proj keep' >plan
 codes --plan plan --storage int4 -g 4 llama-gqa.h5 -o fuse.h5
 warns 'layers that vLLM fuses have different schemes' \
-	'one layer of .*k_proj and .*q_proj, which have different schemes, or one is plain: .* \(2 such pairs\)' \
+	'vLLM fuses .*k_proj and .*q_proj into one layer, but they have different schemes, or one is plain: .* \(2 such pairs\)' \
 	ct -o fuse fuse.h5
 py plain "$ref/mixtral.h5" mixtral.h5
 printf '%s\n' '/model/layers/0/block_sparse_moe/experts/2/w2 storage=int8' >plan
 codes --plan plan --storage int4 -g 4 --layers '!*/gate' mixtral.h5 -o experts.h5
 warns 'experts of a block have different schemes' \
-	'one layer of .*experts.0.w1 and .*experts.2.w2, which have different schemes.* \(1 such pairs\)' \
+	'vLLM fuses .*experts.0.w1 and .*experts.2.w2 into one layer, but they have different schemes.* \(1 such pairs\)' \
 	ct -o experts experts.h5
 codes --storage int4 -g 4 --layers '!*/gate' mixtral.h5 -o experts.h5
 ok '... or not' sh -c 'model-export --to compressed-tensors -o experts-int4 experts.h5 2>err && ! grep vLLM err'
 rm -rf nvfp4
-warns '... or different divisors' 'one layer of .*gate_proj and .*up_proj, which have different divisors' \
+warns '... or different divisors' 'vLLM fuses .*gate_proj and .*up_proj into one layer, but they have different divisors' \
 	ct -o nvfp4 nvfp4.h5
 py middle uint4.h5 middle.h5
 ct -q -o middle middle.h5
@@ -190,7 +190,7 @@ refused() {
 	codes "$@" -o refused.h5
 	no "$what" 1 "/model/layers/0/.*: $why" ct -o no refused.h5
 }
-refused 'a float of 5 bits' 'is e2m2, which no scheme has; .* would do' --storage e2m2 -g 4 llama-gqa.h5
+refused 'a float of 5 bits' 'is e2m2, which no scheme has; expected .*' --storage e2m2 -g 4 llama-gqa.h5
 refused 'integers of one bit' 'is uint1, which no scheme has: integers have 2 to 8 bits' \
 	--storage uint1 -g 4 llama-gqa.h5
 refused 'nf4' 'is nf4, which no scheme has' --storage nf4 -g 4 llama-gqa.h5
@@ -198,24 +198,24 @@ refused 'another compute format' 'is rounded to e5m2ieee, which no scheme has' \
 	--storage int4 -g 4 --compute e5m2ieee --act-mode none llama-gqa.h5
 # shellcheck disable=SC2086
 {
-refused 'int4 with static inputs' 'is int4 with inputs of int8 and one scale: no scheme is; int8 weights would do' \
+refused 'int4 with static inputs' 'is int4 with inputs of int8 and one scale: no scheme has both; expected int8 weights' \
 	--storage int4 -g 4 $int8 static-tensor $h llama-gqa.h5
 refused 'int8 in groups with inputs' 'is int8 in groups of 4 with rounded inputs' \
 	--storage int8 -g 4 $int8 dynamic-token llama-gqa.h5
-refused 'zero points with inputs' 'has zero points and rounded inputs: no scheme has both, int8 would do' \
+refused 'zero points with inputs' 'has zero points and rounded inputs: no scheme has both, expected int8' \
 	--storage uint8 -g channel $int8 dynamic-token llama-gqa.h5
 refused 'inputs of another format' \
 	'rounds its inputs to e5m2ieee; with int8 weights this target writes inputs of int8, or e4m3fn under' \
 	--storage int8 -g channel --act-format e5m2ieee --act-mode dynamic-token llama-gqa.h5
 refused 'integers with inputs of FP8 under one scale' \
-	'is int4 and rounds its inputs to e4m3fn under one scale; .* such inputs under scales of tokens' \
+	'is int4 and rounds its inputs to e4m3fn with one scale; .* such inputs with one scale per token' \
 	--storage int4 -g 4 $fp8 static-tensor $h llama-gqa.h5
-refused 'a share of the largest input' 'rounds its inputs under a share of their largest' \
+refused 'a share of the largest input' 'rounds its inputs with a clipped scale' \
 	--storage int8 -g channel $int8 dynamic-token --act-clip 0.5 llama-gqa.h5
 refused 'mxfp4 with inputs' 'is mxfp4 and rounds its inputs' --storage mxfp4 -g 32 $but $fp8 dynamic-token llama-gqa.h5
 }
-refused 'FP8 in groups' 'is e4m3fn in groups of 4: no scheme is' --storage e4m3fn -g 4 llama-gqa.h5
-refused 'groups that do not divide the columns' 'has 44 columns, no multiple of its group of 32' \
+refused 'FP8 in groups' 'is e4m3fn in groups of 4: no scheme has both' --storage e4m3fn -g 4 llama-gqa.h5
+refused 'groups that do not divide the columns' 'has 44 columns, not a multiple of its group of 32' \
 	--storage int4 -g 32 llama-gqa.h5
 refused 'mxfp4 of other columns' 'has 44 columns in groups of 32, expected multiples of 32' \
 	--storage mxfp4 -g 32 llama-gqa.h5
@@ -226,7 +226,7 @@ no 'an embedding' 1 '/model/embed_tokens: is an embedding, of which' ct -o no em
 no 'a model that is not quantized' 1 'has no quantized layer; --to hf writes plain ones' ct -o no llama-gqa.h5
 for m in order hadamard signs split; do
 	py $m int4.h5 $m.h5
-	no "$m" 1 '/model/layers/0/mlp/down_proj: (has .* multiplies it in|its groups are columns)' ct -o no $m.h5
+	no "$m" 1 '/model/layers/0/mlp/down_proj: (has .* merges it into the weight|its groups are not neighbouring)' ct -o no $m.h5
 done
 fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 $h llama-gqa.h5 -o branch.h5
 no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors does not write; --adapter' ct -o no branch.h5

@@ -24,7 +24,7 @@ for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox
 	ok "$f: every tensor as it was" py same_tensors $f-gguf.h5 $f.h5
 	is "$f: the same likelihoods" "$(nll $f-gguf.h5)" "$(nll $f.h5)"
 	if [ $f = neox-serial ]; then
-		no "$f: its head is the embedding" 1 'llama.cpp wants a tensor of its own for that of a GPTNeoX' \
+		no "$f: its head is the embedding" 1 'llama.cpp needs a separate head for a GPTNeoX' \
 			model-export --to gguf -o $f-out.gguf $f-gguf.h5
 		continue
 	fi
@@ -37,7 +37,7 @@ for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox
 done
 hadamard-rotate -q --seed 1 gemma-gguf.h5 -o rotated.h5
 no 'a Gemma with a head of its own' 1 \
-	'rotated.h5: /lm_head: is a head of its own, .* a GemmaForCausalLM; --to hf writes it' \
+	'rotated.h5: /lm_head: is a head apart from the embedding, .* a GemmaForCausalLM; --to hf writes it' \
 	model-export --to gguf -o rotated.gguf rotated.h5
 is 'there are likelihoods' "$(nll llama-gqa.h5 | grep -c '^nll	')" 1
 for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do	# the last is used below
@@ -70,7 +70,7 @@ model-import -q bpe-qwen2.gguf -o said.h5 2>/dev/null
 py said
 said() {	# said NAME WHY: a tokenizer that GGUF cannot say
 	warns "a tokenizer that GGUF cannot say: $1" \
-		"tokenizer.ggml.model: none: GGUF cannot say the tokenizer: $2.*give it token ids" \
+		"tokenizer.ggml.model: none: GGUF cannot express the tokenizer: $2.*pass token ids to llama.cpp" \
 		model-export --to gguf -o said.gguf said-$1.h5
 	model-import -q said.gguf -o again.h5
 	ok '... goes along' py same_text tokenizer said-$1.h5 again.h5
@@ -94,7 +94,7 @@ said words 'its pre-tokenizer is neither byte-level nor that of SentencePiece'
 warns 'NFC' 'leaves out its normalizer NFC' model-export --to gguf -o said.gguf said-nfc.h5
 warns 'an added token with blanks' 'leaves out lstrip, rstrip and single_word of added tokens' \
 	model-export --to gguf -o said.gguf said-rstrip.h5
-warns 'Metaspace' 'leaves out that a text gets no blank' model-export --to gguf -o said.gguf said-metaspace.h5
+warns 'Metaspace' 'leaves out that no blank is added before a text' model-export --to gguf -o said.gguf said-metaspace.h5
 model-export -q --to gguf -o said.gguf said-pairs.h5 && model-import -q said.gguf -o again.h5
 ok 'merges of one token in another order, and ids without tokens' py pairs again.h5
 model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5
@@ -114,11 +114,11 @@ bad no-kind 'general.architecture: is missing, known are llama'
 bad adapter "general.type: is 'adapter', expected a model"
 bad split 'split.count: is one of 3 files of a model'
 bad quant 'general.quantization_version: is 1, expected 2'
-bad tensors 'its tensors: would be 2305843009213693952, of 24 bytes'
-bad values 'its values: would be 18446744073709551615, of 13 bytes'
+bad tensors 'its tensors: 2305843009213693952 elements of at least 24 bytes'
+bad values 'its values: 18446744073709551615 elements of at least 13 bytes'
 bad text 'general.name: goes beyond the end of the file'
-bad list 'a.list: would be 4611686018427387904, of 8 bytes'
-bad lists 'a.list: would be 1152921504606846976, of 8 bytes'
+bad list 'a.list: 4611686018427387904 elements of at least 8 bytes'
+bad lists 'a.list: 1152921504606846976 elements of at least 8 bytes'
 bad type 'a.value: has a value of type 99, expected one of 0 to 12'
 bad element 'a.value: has a value of type 13, '
 bad deep 'a.list: has arrays inside each other, expected at most 8'

@@ -110,7 +110,7 @@ refused 'rounded inputs' 'rounds its inputs, which --to gptq does not write; --w
 	--storage int8 -g channel --act-format int8 --act-mode dynamic-token --layers "$blocks" llama.h5
 gptq -q --weights-only -o alone refused.h5
 is '... left out if told' "$(py says alone)" 'gptq 8 -1 symmetric neighbours'
-refused 'a layer that is plain' 'is not quantized, as --to gptq needs all layers of blocks; dpq-run without --layers' \
+refused 'a layer that is plain' 'is not quantized, but --to gptq needs all layers of blocks quantized; dpq-run without --layers' \
 	--storage int4 -g 16 --layers "$blocks" --layers '!*/up_proj' llama.h5
 printf '%s\n' '*/down_proj storage=int8' >bits
 refused 'two widths' 'is int4, but /model/layers/0/mlp/down_proj has 8 bits: this target writes one width for all' \
@@ -118,19 +118,19 @@ refused 'two widths' 'is int4, but /model/layers/0/mlp/down_proj has 8 bits: thi
 printf '%s\n' '*/q_proj group=channel' >sizes
 refused 'two sizes of groups' 'has groups of 32 columns, unlike .*_proj: this target writes one size' \
 	--plan sizes --storage int4 -g 16 --layers "$blocks" llama.h5
-refused 'groups that do not divide the columns' 'has (32|64) columns, no multiple of its group of 24' \
+refused 'groups that do not divide the columns' 'has (32|64) columns, not a multiple of its group of 24' \
 	--storage uint4 -g 24 --layers "$blocks" llama.h5
-refused 'words that are not filled' 'is 24 rows of 44 columns: 4 bits of either do not fill words of 32 bits' \
+refused 'words that are not filled' 'has 24 rows and 44 columns: a row or column of codes of 4 bits does not fill words of 32 bits' \
 	--storage int4 -g 4 --layers '*/down_proj' phi3-window.h5
 refused 'Conv1D' 'is transposed in a checkpoint of its class' --storage int8 -g 4 gpt2.h5
 refused 'an embedding' 'is an embedding, of which' --storage int4 -g 16 --layers '*/embed_tokens' llama.h5
 refused 'an encoder of images' '(is quantized, and is no layer|is a convolution)' --storage int8 -g 2 llava.h5
 printf '%s\n' '*/gate storage=int8' >router
-refused 'a router' 'is quantized, and is no layer of which --to gptq has codes' \
+refused 'a router' 'is quantized, but --to gptq has no codes for this layer' \
 	--plan router --storage int8 -g 4 --layers '/*/layers/*' mixtral.h5
 no 'a model that is not quantized' 1 '(has no quantized layer|is not quantized)' gptq -o no llama.h5
 py groups int4.h5 uneven.h5 uneven
-no 'groups of several sizes' 1 'down_proj: its group 1 has 48 columns \(group_index\), --to gptq has 16 of each' \
+no 'groups of several sizes' 1 'down_proj: its group 1 has 48 columns \(group_index\), --to gptq needs 16 in each' \
 	gptq -o no uneven.h5
 codes --storage uint8 -g 4 --layers "$blocks" phi3-window.h5 -o fused.h5
 py groups fused.h5 orders.h5 orders
@@ -197,7 +197,7 @@ wrong 'codes of another shape' 'up_proj.weight: its shape is not the .64, 32. of
 wrong 'zero points of another shape' "$up.qzeros: its shape is .2, 7., expected .2, 8." in-v1-4 shorter qzeros
 wrong 'scales of another shape' "$up.scales: its shape is .2, 63., expected .2, 64." in-v1-4 shorter scales
 wrong 'codes of AWQ of another shape' 'its shape is' in-awq shorter qweight
-wrong 'words that codes do not fill' 'proj.qweight: its shape is .*, expected words that 3 bits fill' \
+wrong 'words that codes do not fill' 'proj.qweight: its shape is .*, expected words filled by codes of 3 bits' \
 	in-v1-4 config bits 3
 wrong 'a group beyond the last' "$up.g_idx: column 0 is in group 2 of 2" in-order first g_idx 2
 wrong 'a group below the first' "$up.g_idx: column 0 is in group -1 of 2" in-v1-4 first g_idx -1

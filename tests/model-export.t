@@ -137,7 +137,7 @@ ok 'columns in a group-aware order are in theirs again: the same numbers' py sam
 ok '... as blocks' py holds b.gguf Q4_0 blk.0.ffn_down.weight
 solved --reorder full
 no 'an order that is carried' 1 \
-	'mlp.c_proj: its groups are no neighbouring columns.*--reorder none or gar.*--blocks none' \
+	'mlp.c_proj: its groups are not neighbouring columns.*--reorder none or gar.*--blocks none' \
 	model-export -q --to gguf -o no b.h5
 gguf --blocks none && hf
 ok '... plain: the same numbers' py same_weights b-hf.h5 b-again.h5
@@ -155,11 +155,11 @@ ok '... is rounded if told, by what is reported' py changed b.h5 b-again.h5 repo
 gguf --blocks none && ok 'plain weights' py same_weights b-hf.h5 b-again.h5
 rtn --storage int4 llama-gqa.h5
 no 'a scale that f16 rounds' 1 \
-	'blocks of Q4_0 would have a scale that f16 rounds; what would do: dpq-run --scale-dtype f16, --blocks none' \
+	'blocks of Q4_0 would have a scale that f16 rounds; expected one of: dpq-run --scale-dtype f16, --blocks none' \
 	model-export -q --to gguf -o no b.h5
 rtn --storage nvfp4 llama-gqa.h5
 no 'a scale that f16 rounds, of a format with scales of its own' 1 \
-	'a scale that f16 rounds; what would do: --blocks none, --allow-rounding$' model-export --to gguf -o no b.h5
+	'a scale that f16 rounds; expected one of: --blocks none, --allow-rounding$' model-export --to gguf -o no b.h5
 rtn --storage int4 llama-gqa.h5
 py one_scale b.h5
 gguf --allow-rounding --report report.tsv
@@ -171,15 +171,15 @@ warns 'groups that blocks do not hold' \
 ok '... in silence if told' \
 	sh -c 'model-export --to gguf --blocks none -o plain.gguf b.h5 2>err && ! grep warning err'
 py stray_expert mixtral.h5 stray.h5
-no 'an expert too many' 1 'ffn_.*: is there for expert 99, the model has 4' model-export --to gguf -o no stray.h5
+no 'an expert too many' 1 'ffn_.*: has a weight of expert 99, the model has 4 experts' model-export --to gguf -o no stray.h5
 py second_expert mixtral.h5 stray.h5
-no 'an expert of another size' 1 'ffn_gate_exps.weight: expert 3 has .* bytes of weights, those before it ' \
+no 'an expert of another size' 1 'ffn_gate_exps.weight: expert 3 has .* bytes of weights, earlier experts have ' \
 	model-export --to gguf -o no stray.h5
 for m in opt llava-siglip; do
 	no "$m: no architecture" 1 'GGUF has no architecture for' model-export --to gguf -o no $m.h5
 done
 model-import -q "$top/tests/tiny" -o whole.h5
-warns 'a tokenizer' 'none: GGUF cannot say the tokenizer: it has no token of byte 0; it goes along' \
+warns 'a tokenizer' 'none: GGUF cannot express the tokenizer: it has no token of byte 0; it is stored' \
 	model-export --to gguf -o tiny.gguf whole.h5
 model-import -q tiny.gguf -o tiny-again.h5
 ok '... which it is again' py same_text tokenizer whole.h5 tiny-again.h5
@@ -219,7 +219,7 @@ no '... GGUF neither' 1 'rounds its inputs, which --to gguf does not write' mode
 no 'rounded keys and values' 1 'rounds keys and values to int8, which --to hf does not write' model-export -o no keys.h5
 warns '... are left out if told' 'keys and values are not rounded to int8' model-export --weights-only -o keys keys.h5
 ln2rms -q opt.h5 -o rms.h5
-no 'a norm of another kind' 1 'norm.* is a norm of kind rms, a OPTForCausalLM has layer' model-export -o no rms.h5
+no 'a norm of another kind' 1 'norm.* is a norm of kind rms, but checkpoints of a OPTForCausalLM have only layer' model-export -o no rms.h5
 for m in head_bias norm_bias; do
 	py $m llama-gqa.h5 $m.h5
 	no "$m" 1 'bias: a LlamaForCausalLM .*has no such bias' model-export -o no $m.h5
@@ -234,7 +234,7 @@ done
 cp phi3-window.h5 gone.h5 && py remove gone.h5 model/layers/0/self_attn/q_proj
 no 'the first layer of a fused tensor is missing' 1 'q_proj/weight: is missing' model-export -o no gone.h5
 py large tiny.h5 large.h5
-no 'a number beyond f16' 1 'model.norm.weight: has a number beyond those of f16' model-export --dtype f16 -o no large.h5
+no 'a number beyond f16' 1 'model.norm.weight: has a number beyond the range of f16' model-export --dtype f16 -o no large.h5
 py stranger tiny.h5 stranger.h5
 warns 'a tensor of integers that the class does not know' \
 	'/other/ids: is int32.* left out' model-export -o strange stranger.h5

@@ -15,7 +15,7 @@ struct adapter {
 	struct safetensors_output *out;
 	json_t *names, *ranks;		/* of layers; name: rank */
 	size_t rank;			/* the largest */
-	bool same;			/* all have it */
+	bool same;			/* all layers have this rank */
 };
 
 struct adapter *adapter_open(const struct export *e, const char *path)
@@ -24,7 +24,7 @@ struct adapter *adapter_open(const struct export *e, const char *path)
 
 	if (e->config->vision.class)
 		die("%s: --adapter: modules of a %s have other names than tensors of its checkpoints; "
-			"without it --to hf multiplies branches in", e->from, config_class(e->config));
+			"--to hf without it merges branches into weights", e->from, config_class(e->config));
 	*a = (struct adapter){ .folder = folder_open(path), .names = json_array(), .ranks = json_object(),
 		.same = true };
 	a->out = safetensors_create(&a->folder, "adapter_model", SIZE_MAX, export_header_room(e));
@@ -36,8 +36,8 @@ static void check(const struct export *e, const struct layer *layer)
 	const struct linear *l = &layer->linear;
 
 	if (l->rotation_in.hadamard || linear_two_sided(l))
-		die("%s: %s: its branch is between rotations, which an adapter cannot express; without "
-			"--adapter --to hf multiplies both in", e->from, layer->path);
+		die("%s: %s: its branch is between rotations, which an adapter cannot express; --to hf "
+			"without --adapter merges both into the weight", e->from, layer->path);
 	if (linear_rounds(l->branch_a) && !e->options.weights_only)
 		die("%s: %s/branch_a: rounds its inputs, which an adapter cannot express; --weights-only "
 			"leaves their rounding out", e->from, layer->path);
@@ -52,7 +52,7 @@ static void put(const struct adapter *a, const struct export *e, const char *lay
 	free(name);
 }
 
-/* B of one of the layers into columns `first` on of all. */
+/* Writes B of layer i to the columns from `first` on of the B of all layers. */
 static void fill_b(const struct export_weight *w, size_t i, size_t first, size_t rank,
 	float b[w->rows][rank])
 {

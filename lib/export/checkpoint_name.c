@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 
-/* The name, which it frees, with `to` in the place of `from` where it begins so. */
+/* Replaces `from` at the beginning of the name by `to`. Frees the name if it is replaced. */
 static char *begin_with(char *name, const char *from, const char *to)
 {
 	char *other;
@@ -17,7 +17,7 @@ static char *begin_with(char *name, const char *from, const char *to)
 	return other;
 }
 
-/* Classes that see images call any language model alike. */
+/* Vision-language classes have the same names for all language models. */
 static char *with_common_stem(const struct config *c, char *name)
 {
 	const char *embedding = c->arch->embedding + 1;

@@ -16,7 +16,7 @@ static bool begins(const char **name, const char *with)
 	return true;
 }
 
-/* With a dot as itself. */
+/* The name with dots escaped for a pattern. */
 static char *escaped(const char *name, size_t length)
 {
 	char *y = xalloc(2 * length + 1, 1), *p = y;
@@ -29,7 +29,7 @@ static char *escaped(const char *name, size_t length)
 	return y;
 }
 
-/* From the number of its block on, or its last word. */
+/* The name from "layers." or "blocks." on, or its last word. */
 static const char *tail_of(const char *name)
 {
 	const char *layers = strstr(name, "layers."), *blocks = strstr(name, "blocks.");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* compressed_name.h -- how quantization_config names a layer */
+/* compressed_name.h -- names of layers in quantization_config */
 #ifndef EXPORT_COMPRESSED_NAME_H
 #define EXPORT_COMPRESSED_NAME_H
 #include "model/config.h"
 
 /*
- * Of a layer as checkpoints call it: that name. In a model that sees images, modules of transformers and of
- * vLLM have other names than their tensors: there it is a pattern, "re:...", that matches all of them.
- * free() it.
+ * name: of the layer in checkpoints. The result is the same name. In a vision-language model, modules of
+ * transformers and of vLLM have other names than their tensors. The result is then a pattern, "re:...", that
+ * matches all of these names. free() it.
  */
 char *compressed_name(const struct config *c, const char *name);
 #endif

@@ -16,7 +16,7 @@
 
 enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
 
-/* What is said of all layers at the end. */
+/* Settings of all layers, which end() writes. */
 struct compressed {
 	struct group { struct compressed_scheme scheme; json_t *names; } *group;
 	size_t groups;
@@ -24,15 +24,15 @@ struct compressed {
 	bool head;			/* the head is quantized */
 	struct format fp8;
 	struct export_change change;
-	/* By the inputs that layers share (model/layer_ref.h): the first layer that a loader fuses. */
+	/* For each input that layers share (model/layer_ref.h): the first layer that a loader fuses. */
 	struct fused { char *name; size_t group; float divisor; } *fused;
-	struct fused *experts;		/* by blocks: the first layer of an expert */
-	struct clash { char *first; size_t n; } schemes, divisors;	/* pairs of those that differ */
+	struct fused *experts;		/* for each block: the first layer of an expert */
+	struct clash { char *first; size_t n; } schemes, divisors;	/* pairs of layers that differ */
 };
 
 enum { PLAIN = 0 };		/* of fused.group, which counts groups from 1 */
 
-/* A tensor on its way. */
+/* A tensor while it is written. */
 struct packing {
 	struct export *e;
 	const struct export_weight *w;
@@ -40,7 +40,7 @@ struct packing {
 	struct export_scales scales;
 };
 
-/* columns 0: a vector of so many rows */
+/* columns 0: a vector of `rows` elements */
 static void put(const struct packing *p, const char *member, const char *dtype, size_t element, size_t rows,
 	size_t columns, const void *data)
 {
@@ -63,7 +63,7 @@ static void put_scales(const struct packing *p)
 	free(rounded);
 }
 
-/* Of 8-bit arithmetic, where vLLM has floats whatever the dtype is. */
+/* Scales of 8-bit formats. vLLM reads them as floats for any dtype of the model. */
 static void put_wide_scales(const struct packing *p)
 {
 	const bool tensor = p->scheme->strategy == COMPRESSED_TENSOR;
@@ -76,7 +76,7 @@ static void put_wide_scales(const struct packing *p)
 		put(p, "input_scale", "F32", 4, 1, 0, p->w->layer->linear.input.scale);
 }
 
-/* Powers of two: their exponents. */
+/* Scales that are powers of two, as exponents. */
 static void put_exponents(const struct packing *p)
 {
 	const size_t n = p->scales.rows * p->scales.groups;
@@ -88,7 +88,7 @@ static void put_exponents(const struct packing *p)
 	free(y);
 }
 
-/* Numbers of e4m3fn, and what divides them. */
+/* Scales of e4m3fn, and their divisor. */
 static void put_divided(const struct packing *p)
 {
 	const struct compressed *c = p->e->data;
@@ -117,7 +117,7 @@ static void put_all_scales(const struct packing *p)
 
 /* --- codes --- */
 
-/* Signed values + 2^(b-1): our codes, those of int<N> one less. */
+/* Packs signed values + 2^(b-1). These are the codes of uint<b>; codes of int<b> are one less. */
 static void pack_row(const struct packing *p, size_t row, uint32_t *y)
 {
 	const int bits = p->scheme->bits;
@@ -176,7 +176,7 @@ static void put_words(const struct packing *p)
 	free(y);
 }
 
-/* Two to a byte are eight to a word. */
+/* Two codes per byte are eight codes per word. */
 static void put_pairs(const struct packing *p)
 {
 	uint32_t *y = pack_codes(p, p->w->columns / 8);
@@ -185,7 +185,7 @@ static void put_pairs(const struct packing *p)
 	free(y);
 }
 
-/* A byte for each weight: an integer, or FP8. */
+/* One byte per weight: an integer or FP8. */
 static void put_bytes(const struct packing *p)
 {
 	const struct compressed *c = p->e->data;
@@ -241,7 +241,7 @@ static void append_name(const struct export *e, json_t *names, const char *layer
 	free(name);
 }
 
-/* Its number from 1. */
+/* The number of the scheme, from 1. */
 static size_t remember(const struct export *e, const struct compressed_scheme *s, const char *name)
 {
 	struct compressed *c = e->data;
@@ -257,7 +257,7 @@ static size_t remember(const struct export *e, const struct compressed_scheme *s
 	return i + 1;
 }
 
-/* vLLM runs q, k and v as one layer, and gate and up: whether it is one of these. */
+/* Whether the layer is one that vLLM fuses: q, k and v, or gate and up. */
 static bool is_fused(const struct linear_row *row)
 {
 	return row->role == ROLE_Q || row->role == ROLE_K || row->role == ROLE_V || row->role == ROLE_GATE ||
@@ -274,18 +274,18 @@ static void clash(struct clash *c, const char *a, const char *b)
 static void warn_clash(const struct export *e, struct clash *c, const char *what)
 {
 	if (c->n)
-		warn("%s: vLLM makes one layer of %s, which %s (%zu such pairs)", e->to, c->first, what,
+		warn("%s: vLLM fuses %s into one layer, but they %s (%zu such pairs)", e->to, c->first, what,
 			c->n);
 	free(c->first);
 }
 
-/* All layers of a block's experts are one layer of vLLM. */
+/* Whether the layer belongs to an expert: vLLM fuses all layers of the experts of a block. */
 static bool is_expert(const struct linear_row *row)
 {
 	return row->role == ROLE_EXPERT_GATE || row->role == ROLE_EXPERT_UP || row->role == ROLE_EXPERT_DOWN;
 }
 
-/* Notes whether the layer differs from the first of those that it is fused with. */
+/* Notes a layer that differs from the first of the layers that it is fused with. */
 static void compare(struct compressed *c, struct fused *first, const struct export_weight *w, size_t group,
 	float divisor)
 {
@@ -297,7 +297,7 @@ static void compare(struct compressed *c, struct fused *first, const struct expo
 		clash(&c->divisors, first->name, w->name);
 }
 
-/* divisor: of nvfp4, else 0; that of an expert's down_proj is its own. */
+/* divisor: of nvfp4, else 0. The down_proj of an expert may have a different divisor. */
 static void check_fused(const struct export *e, const struct export_weight *w, size_t group, float divisor)
 {
 	struct compressed *c = e->data;
@@ -357,11 +357,12 @@ static json_t *quantization(struct export *e)
 {
 	struct compressed *c = e->data;
 	json_t *groups = json_object();
-	/* classes that see images have layers that no checkpoint here has */
+	/* vision-language classes have layers that are not in the checkpoint */
 	const bool by_name = c->groups > 1 || e->config->vision.class;
 	bool mixed = false;
 
-	/* A tied one is a layer where it is run, and embed_out of GPT-NeoX is called so in newer classes. */
+	/* A tied head is also a layer when the model runs. Newer classes name embed_out of GPT-NeoX
+	 * lm_head. */
 	if (!c->head)
 		append_name(e, c->ignore, "lm_head");
 	for (size_t i = 0; i < c->groups; i++) {
@@ -390,9 +391,9 @@ static void end(struct export *e)
 		die("%s: has no quantized layer; --to hf writes plain ones", e->from);
 	folder_end(e, quantization(e));
 	export_change_warn(e, &c->change);
-	warn_clash(e, &c->schemes, "have different schemes, or one is plain: it refuses that");
-	warn_clash(e, &c->divisors, "have different divisors of scales (weight_global_scale): it takes one "
-		"for both, which changes weights");
+	warn_clash(e, &c->schemes, "have different schemes, or one is plain: vLLM refuses that");
+	warn_clash(e, &c->divisors, "have different divisors of scales (weight_global_scale): vLLM uses "
+		"one for both, which changes weights");
 	for (size_t i = 0; i < config_inputs(e->config); i++)
 		free(c->fused[i].name);
 	for (size_t i = 0; i < config_last(e->config)->blocks; i++)

@@ -7,9 +7,9 @@
 #include "base/thread.h"
 #include "num/hadamard.h"
 
-enum { ROWS = 32 };		/* rows or columns that a thread takes at once */
+enum { ROWS = 32 };		/* rows or columns per step of a thread */
 
-/* The inverse of the rotation of n numbers, for rows of them. */
+/* The inverse of a rotation of n numbers, for rows of n numbers. */
 struct inverse {
 	struct hadamard h;		/* n 0: none */
 	void *memory;
@@ -22,7 +22,7 @@ static struct inverse inverse_of(size_t n, const struct linear_rotation *r)
 
 	if (!r->hadamard)
 		return y;
-	hadamard_choose(&y.h, n, r->hadamard);	/* readers of layers refuse orders without a matrix */
+	hadamard_choose(&y.h, n, r->hadamard);	/* succeeds: readers refuse orders without a matrix */
 	y.memory = xalloc(hadamard_bytes(&y.h), 1);
 	hadamard_build(&y.h, y.memory);
 	return y;
@@ -37,7 +37,7 @@ static void rotate_back(const struct inverse *r, size_t m, size_t n, double x[m]
 			x[i][j] *= r->signs[j];
 }
 
-/* Rows x of W: x·R_in(input) is the product of the row, rotated back, with the input. */
+/* Rotates rows x of W back: x·R_in(input) is the product of the result with the input. */
 static void rotate_rows(const struct linear *l, const struct inverse *r, float w[l->out][l->in])
 {
 	const size_t n = l->in;

@@ -14,7 +14,7 @@
 #include "io/tree.h"
 #include "model/layer_ref.h"
 
-enum { LAYERS = LINEARS };	/* that one tensor of a checkpoint holds, at most */
+enum { LAYERS = LINEARS };	/* max layers of one tensor of a checkpoint */
 
 float *export_dense(const struct export_weight *w)
 {
@@ -52,7 +52,7 @@ size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer)
 	return 0;
 }
 
-/* The biases of all layers, in the order of the weight's rows; NULL: there are none. free() it. */
+/* The biases of all layers, in the order of the weight's rows; NULL: no biases. free() it. */
 static float *join_biases(const struct export_weight *w)
 {
 	float *y = w->layer->linear.bias ? xalloc(w->rows, sizeof *y) : NULL;
@@ -67,7 +67,7 @@ static float *join_biases(const struct export_weight *w)
 	return y;
 }
 
-/* --- what the class has --- */
+/* --- checks against the class --- */
 
 static void check_bias(const struct export *e, const struct part *part, const struct layer *l, bool wanted)
 {
@@ -79,7 +79,7 @@ static void check_bias(const struct export *e, const struct part *part, const st
 			config_class(e->config));
 }
 
-/* The norm's stack, if the group is that of a norm; NULL: it is none. */
+/* The stack of a norm; NULL: the group is not a norm. */
 static const struct stack *norm_stack(const struct config *c, const char *group)
 {
 	const char *rest;
@@ -107,7 +107,7 @@ static void check_norm(const struct export *e, const struct part *part, const ch
 	const char *own = s ? kinds[s->arch->norm_kind] : NULL;
 
 	if (s && kind && strcmp(kind, own))
-		die("%s: %s: is a norm of kind %s, a %s has %s: no checkpoint of it can say so",
+		die("%s: %s: is a norm of kind %s, but checkpoints of a %s have only %s",
 			part_name(part), group, kind, config_class(e->config), own);
 	if (s && s->arch->norm_kind == NORM_RMS && layer_has(part, group, "bias"))
 		die("%s: %s/bias: a %s has no such bias", part_name(part), group, config_class(e->config));
@@ -131,7 +131,7 @@ static void put_weight(struct export *e, const struct export_weight *w)
 	free(bias);
 }
 
-/* Into the adapter, out of the layers. */
+/* Moves the branches from the layers to the adapter. */
 static void take_branches(const struct export *e, const struct export_weight *w, struct layer layer[])
 {
 	adapter_add(e->adapter, e, w);
@@ -141,7 +141,7 @@ static void take_branches(const struct export *e, const struct export_weight *w,
 	}
 }
 
-/* The shape that the checkpoint gives it. */
+/* Sets the shape in the checkpoint. */
 static void set_shape(struct export_weight *w, const struct config *c, const struct layer_ref *ref)
 {
 	const struct vision *v = &c->vision;
@@ -154,7 +154,7 @@ static void set_shape(struct export_weight *w, const struct config *c, const str
 		w->dim[i] = w->rank == 2 ? plain[i] : convolution[i + (i > 1 && !frames)];
 }
 
-/* Of a layer's group, as names of its members begin; free() it. */
+/* The name of a layer in the checkpoint, without a member; free() it. */
 static char *layer_name(const struct config *c, const char *group)
 {
 	char *path = xformat("%s/weight", group), *name = checkpoint_name(c, path);
@@ -164,7 +164,7 @@ static char *layer_name(const struct config *c, const char *group)
 	return name;
 }
 
-/* A layer, or all that share its tensor of the checkpoint if it is the first of these. */
+/* Exports a layer. If several layers share a tensor of the checkpoint, the first one exports all of them. */
 static void export_layer(struct export *e, const struct part *part, const struct layer_ref *ref)
 {
 	const struct config *c = e->config;
@@ -179,7 +179,7 @@ static void export_layer(struct export *e, const struct part *part, const struct
 		if (row != own && (!own->fused || !row->fused || strcmp(row->fused, own->fused)))
 			continue;
 		if (row < own)
-			return;		/* it went with that one */
+			return;		/* exported with that row */
 		path = stack_expert_path(ref->stack, ref->block, row->name, ref->expert);
 		place[w.n] = stack_rows(ref->stack, row);
 		layer[w.n] = layer_read(part, path, stack_out(ref->stack, row->role),
@@ -208,14 +208,14 @@ static void export_layer(struct export *e, const struct part *part, const struct
 	free(name);
 }
 
-/* The datasets of a group that is no linear layer of the class. */
+/* Exports the datasets of a group that is not a linear layer of the class. */
 static void export_others(struct export *e, const struct part *part, const char *group)
 {
 	size_t n;
 	char **path = tree_children(part, group, &n);
 
 	if (layer_quantized(part, group))
-		die("%s: %s: is quantized, but no layer of a %s", part_name(part), group,
+		die("%s: %s: is quantized, but is not a layer of a %s", part_name(part), group,
 			config_class(e->config));
 	check_norm(e, part, group);
 	for (size_t i = 0; i < n; i++) {
@@ -229,21 +229,21 @@ static void export_others(struct export *e, const struct part *part, const char 
 		if (t.type == TENSOR_F32 || t.type == TENSOR_F16 || t.type == TENSOR_BF16)
 			e->target->tensor(e, name, &t);
 		else
-			warn("%s: %s: is %s, and no tensor of a %s: it is left out", part_name(part), path[i],
-				tensor_name(t.type), config_class(e->config));
+			warn("%s: %s: is %s, and is not a tensor of a %s: it is left out", part_name(part),
+				path[i], tensor_name(t.type), config_class(e->config));
 		free(name);
 	}
 	tree_free_paths(path, n);
 }
 
-/* --- whether all is there --- */
+/* --- check that all members are present --- */
 
 static void saw(struct export *e, const char *path)
 {
 	json_object_set_new(e->seen, path, json_true());
 }
 
-/* The datasets of a group; the codes of a layer are its weight. */
+/* Notes the datasets of a group. Codes of a layer count as its weight. */
 static void see(struct export *e, const struct part *part, const char *group)
 {
 	size_t n;
@@ -305,7 +305,7 @@ static void begin(struct export *e, const struct part *part)
 	char *keys = part_text(part, "/", "kv_format");
 
 	if (part_number(part, "/", "shards", 1) > 1)
-		die("%s: is one shard of several; tensor-join puts them together", part_name(part));
+		die("%s: is one shard of several; tensor-join joins them", part_name(part));
 	if (keys && !e->options.weights_only)
 		die("%s: /: rounds keys and values to %s, which --to %s does not write; --weights-only "
 			"leaves their rounding out", part_name(part), keys, e->target->name);
@@ -343,7 +343,7 @@ void export_model(struct filter *f, const struct target *target, const char *to,
 
 	filter_config(f);
 	if (!f->config)
-		die("%s: /config: is missing; it says which class the model is of", e.from);
+		die("%s: /config: is missing; it specifies the class of the model", e.from);
 	e.config = f->config;
 	e.seen = json_object();
 	class_members(e.config, count_member, &e);

@@ -35,16 +35,16 @@ bool export_neighbours(const struct linear *l)
 static void check_layer(const struct export *e, const struct layer *layer)
 {
 	const struct linear *l = &layer->linear;
-	const char *extra = l->splits ? "has columns taken out" :
+	const char *extra = l->splits ? "has split columns" :
 		linear_two_sided(l) ? "has a rotation at its inputs or outputs" :
 		l->rotation_in.hadamard ? "has an online Hadamard" : NULL;
 
 	if (l->rank)
 		die("%s: %s: has a low-rank branch, which --to %s does not write; --adapter FOLDER "
-			"writes it as an adapter, --to hf multiplies it in", e->from, layer->path,
+			"writes it as an adapter, --to hf merges it into the weight", e->from, layer->path,
 			e->target->name);
 	if (extra)
-		die("%s: %s: %s, which --to %s does not write; --to hf multiplies it in", e->from,
+		die("%s: %s: %s, which --to %s does not write; --to hf merges it into the weight", e->from,
 			layer->path, extra, e->target->name);
 }
 
@@ -61,8 +61,8 @@ void export_check_codes(const struct export *e, const struct export_weight *w)
 		w->transposed ? "is transposed in a checkpoint of its class (Conv1D)" : NULL;
 
 	if (what)
-		die("%s: %s: %s, of which --to %s has no codes; --to hf writes it plainly, dpq-run --layers "
-			"leaves it as it is", e->from, w->layer->path, what, e->target->name);
+		die("%s: %s: %s, for which --to %s has no codes; --to hf writes it plainly, dpq-run "
+			"--layers leaves it unquantized", e->from, w->layer->path, what, e->target->name);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct layer *l = &w->layer[i];
 
@@ -78,10 +78,9 @@ void export_check_neighbours(const struct export *e, const struct export_weight 
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!export_neighbours(&w->layer[i].linear))
-			die("%s: %s: its groups are columns in the order in which they were rounded "
-				"(group_index), --to %s has groups of neighbours, which dpq-run --reorder "
-				"gar or none makes; --to hf writes it plainly", e->from, w->layer[i].path,
-				e->target->name);
+			die("%s: %s: its groups are not neighbouring columns (group_index), as --to %s "
+				"needs; dpq-run --reorder gar or none makes such groups, --to hf writes it "
+				"plainly", e->from, w->layer[i].path, e->target->name);
 }
 
 /* --- integers --- */

@@ -20,28 +20,28 @@ bool export_quantized(const struct export_weight *w);
 /* Whether it is the head. */
 bool export_is_head(const struct export *e, const struct export_weight *w);
 /*
- * Dies, naming the layer and what would do, where codes alone do not say what the layer multiplies (branch,
- * columns taken out, rotations), where layers of one tensor have other formats, groups or inputs than the
- * first, and for embeddings, convolutions and transposed tensors.
+ * Checks that codes can be written. These are fatal errors, which name the layer and an alternative: a
+ * branch, split columns or rotations, since codes alone do not give the effective weight; layers of one
+ * tensor with different formats, groups or inputs; embeddings, convolutions and transposed tensors.
  */
 void export_check_codes(const struct export *e, const struct export_weight *w);
-/* Whether groups are neighbouring columns; the second dies where they are not. */
+/* Whether groups are neighbouring columns. If not, the second function exits with an error. */
 bool export_neighbours(const struct linear *l);
 void export_check_neighbours(const struct export *e, const struct export_weight *w);
 
-/* Whether zero points, if there are any, are those of signed integers: all the middle code; of all layers. */
+/* Whether zero points are absent, or all the middle code as for signed integers; of a layer, of all. */
 bool export_is_centred(const struct linear *l);
 bool export_is_symmetric(const struct export_weight *w);
-/* What is added to codes of integers for those of others, whose middle is 2^(b-1). */
+/* The number to add to codes of integers so that the code of 0 is 2^(b-1), as in the formats of targets. */
 uint8_t export_code_offset(const struct linear *l);
-/* Their zero point of a row and group. */
+/* The zero point of a row and group for these codes. */
 uint8_t export_zero(const struct linear *l, size_t row, size_t group);
-/* The bits of v, from bit `at` of words that are `stride` apart and have 0 there. */
+/* Writes the bits of v from bit `at` on. Words are `stride` apart; the bits must be 0 before. */
 void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_t v);
 
 /*
- * Whether n scales > 0 are numbers of the dtype; rounded[n]: to nearest. *first: the first one that becomes 0
- * or infinite, or if none does, the first one that is not.
+ * Whether n scales > 0 are numbers of the dtype. rounded[n]: the scales, rounded to nearest. *first: the
+ * first scale that becomes 0 or infinite; if there is none, the first scale that is rounded.
  */
 bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first);
 #endif

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "import/json_text.h"
 
-/* In the configurations within it, too, that say so. */
+/* Sets the dtype, also in nested configurations that have one. */
 static void set_dtype(json_t *o, const char *dtype, bool inside)
 {
 	static const char *const keys[] = { "dtype", "torch_dtype" };	/* torch_dtype: before version 5 */
@@ -31,7 +31,7 @@ static void set_class(const struct export *e, json_t *o)
 			json_string(m ? m->model_type : e->config->arch->model_type));
 }
 
-/* The tree ends with the block whose features are used. */
+/* The depth of the encoder: in the tree its last block is the one whose features are used. */
 static void set_depth(const struct config *c, json_t *o)
 {
 	const struct multimodal *m = c->vision.class;

@@ -14,7 +14,7 @@ const struct linear *export_scales_layer(const struct export_scales *s, size_t r
 	return s->view + export_row(s->w, row, of_layer);
 }
 
-/* Of a group of the target: our group, by its number or its first column. */
+/* The group of the layer for a group of the target, by its number or its first column. */
 static size_t our_group(const struct export_scales *s, const struct linear *l, size_t group, size_t columns)
 {
 	if (l->group <= 0 || s->groups == 1)
@@ -57,7 +57,7 @@ void export_scales_free(struct export_scales *s)
 	free(s->scale);
 }
 
-/* ‖Y - Ŵ‖²/‖Ŵ‖² of Y, what is written. */
+/* ‖Y - Ŵ‖²/‖Ŵ‖², with Y the weight that is written. */
 static double change_of(const struct export_scales *s, const float rounded[])
 {
 	double difference = 0, norm = 0;

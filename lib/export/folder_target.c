@@ -44,11 +44,12 @@ void *folder_narrow(const struct export *e, const char *name, enum half_type dty
 	y = xalloc(n, sizeof *y);
 	half_narrow(n, y, x, dtype);
 	if (!half_finite(n, y, dtype))
-		die("%s: %s: has a number beyond those of f16, expected --dtype bf16 or f32", e->from, name);
+		die("%s: %s: has a number beyond the range of f16, expected --dtype bf16 or f32", e->from,
+			name);
 	return y;
 }
 
-/* Numbers of the dtype. */
+/* Adds a tensor of numbers that are in the dtype already. */
 static void add(const struct export *e, struct safetensors_output *out, const char *name, int rank,
 	const size_t dim[], const void *x)
 {
@@ -136,7 +137,7 @@ void folder_tensor(struct export *e, const char *name, const struct tensor *t)
 	free(x);
 }
 
-/* Newer processors are written with others into one file, in an object of their own. */
+/* Newer versions write the processor as an object of a file with other processors. */
 static const char *text_file(const struct export *e, int i)
 {
 	json_t *root = text_rows[i].also ? json_loads(e->text[i], 0, NULL) : NULL;

@@ -21,17 +21,17 @@ static bool is_e2m1(const struct format *f)
 	return f->unit == 0.5f && f->max == 6 && f->bits == 4;
 }
 
-/* What a quantized layer has besides codes that no blocks hold; NULL: nothing. */
+/* The feature of a quantized layer that no type of blocks supports; NULL: none. */
 static const char *beyond_blocks(const struct linear *l)
 {
-	return l->compute.kind ? "a compute format" : l->splits ? "columns taken out" :
+	return l->compute.kind ? "a compute format" : l->splits ? "split columns" :
 		l->branch_a ? "a low-rank branch" :
 		linear_two_sided(l) || l->rotation_in.hadamard ? "a rotation" :
-		l->in % BLOCK ? "rows that are no multiple of 32 columns" :
-		!ggml_groups_fit(l) ? "groups that are no multiple of 32 columns" : NULL;
+		l->in % BLOCK ? "rows that are not a multiple of 32 columns" :
+		!ggml_groups_fit(l) ? "groups that are not a multiple of 32 columns" : NULL;
 }
 
-/* Whether the type has every number of the layer's format, of a code less a zero point too. */
+/* Whether the type represents every number of the layer's format, or every code - zero point. */
 static bool holds(const struct ggml_type *t, const struct linear *l)
 {
 	const struct format *f = &l->storage;
@@ -64,11 +64,11 @@ const struct ggml_type *ggml_for(const struct linear *l, bool q8, const char **w
 	*why = beyond_blocks(l);
 	type = *why ? NULL : shortest(l, q8);
 	if (!type && !*why)
-		*why = "a format that no type of blocks holds";
+		*why = "a format without a type of blocks";
 	return type;
 }
 
-/* x as a half float at y; whether it is that. */
+/* Writes x as a half float to y; whether it is exact. */
 static bool put_half(uint8_t y[2], float x, struct ggml_rounding *r)
 {
 	uint16_t h;
@@ -81,7 +81,7 @@ static bool put_half(uint8_t y[2], float x, struct ggml_rounding *r)
 	return back == x;
 }
 
-/* Of 8 bits, or the fifth ones, if there are some, and the lower four. */
+/* Writes codes of 8 bits, or the fifth bits (optional) and the lower four. */
 static void put_codes(uint8_t y[], int bits, const int q[BLOCK])
 {
 	uint32_t fifth = 0;
@@ -98,7 +98,8 @@ static void put_codes(uint8_t y[], int bits, const int q[BLOCK])
 		y[j] = (uint8_t)((q[j] & 15) | (q[j + BLOCK / 2] & 15) << 4);
 }
 
-/* Exponent and codes: sign and half the magnitude's place among 0, 1, 2, 3, 4, 6, 8, 12. */
+/* Writes the exponent and codes. A code is a sign and the index of twice the magnitude in 0, 1, 2, 3, 4, 6,
+ * 8, 12. */
 static bool put_mxfp4(uint8_t y[], const float unit[BLOCK], float scale)
 {
 	static const int8_t place[13] = { 0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7 };
@@ -113,7 +114,7 @@ static bool put_mxfp4(uint8_t y[], const float unit[BLOCK], float scale)
 	return power && e >= -126 && e <= 128;
 }
 
-/* A block of numbers without their scale: whether d and m are what they are to be. */
+/* Writes a block of numbers without their scale; whether d and m are exact. */
 static bool put_block(const struct linear *l, const struct ggml_type *type, uint8_t y[],
 	const float unit[BLOCK], float scale, int zero, struct ggml_rounding *r)
 {

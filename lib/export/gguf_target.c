@@ -16,12 +16,12 @@
 #include "import/gguf_output.h"
 #include "import/gguf_said.h"
 
-enum { NUMBER = 24 };		/* of the digits of a block or expert, at most */
+enum { NUMBER = 24 };		/* max digits of the number of a block or expert */
 
-/* A tensor of all experts: where its bytes are, and how many of them came. */
+/* A tensor of all experts: its offset, the bytes of one expert, the number of experts written. */
 struct experts { char *name; size_t at, bytes, n; uint32_t type; };
 
-/* Quantized weights that are written plainly: what they have that no blocks hold, how many, the first. */
+/* Quantized weights that are written plainly: the unsupported feature, their number, the first one. */
 struct plain { const char *why; size_t n; char *first; };
 
 struct gguf_file {
@@ -35,10 +35,10 @@ struct gguf_file {
 	size_t plains;
 };
 
-/* A name of transformers in GGUF: of which row, of which expert. */
+/* The name in GGUF of a tensor of transformers, its row, and the number of its expert. */
 struct name { char *theirs; const struct gguf_name *row; size_t expert; };
 
-/* Digits of the name, in the place of a mark of the pattern; *s goes past them. */
+/* Reads the digits of the name that match a mark of the pattern, and advances *s. */
 static bool match_number(const char **s, char number[NUMBER])
 {
 	size_t n = 0;
@@ -49,7 +49,8 @@ static bool match_number(const char **s, char number[NUMBER])
 	return n;
 }
 
-/* Whether the name, without its member, is of the row; block: digits, as the expert's number. */
+/* Whether the first n bytes of the name, without its member, match the pattern; block, expert: their
+ * digits. */
 static bool match(const char *pattern, const char *name, size_t n, char block[NUMBER], char expert[NUMBER])
 {
 	const char *end = name + n;
@@ -64,7 +65,8 @@ static bool match(const char *pattern, const char *name, size_t n, char block[NU
 	return name == end;
 }
 
-/* "blk.0.attn_q.weight" of "model.layers.0.self_attn.q_proj.weight"; dies where there is none. */
+/* "blk.0.attn_q.weight" for "model.layers.0.self_attn.q_proj.weight"; a name without a row is a fatal
+ * error. */
 static struct name name_of(const struct export *e, const char *ours)
 {
 	const struct gguf_file *r = e->data;
@@ -84,7 +86,7 @@ static struct name name_of(const struct export *e, const char *ours)
 		xformat("%s%s", row->theirs, member), row, strtoul(expert, NULL, 10) };
 }
 
-/* Rows of so many bytes in transformers' order, as the file has them; frees x. */
+/* Rows of `bytes` bytes, from the order of transformers to that of the file; frees x if the orders differ. */
 static char *stored_order(const struct gguf_file *r, const struct gguf_layout *l, size_t rows, size_t bytes,
 	char *x)
 {
@@ -97,7 +99,7 @@ static char *stored_order(const struct gguf_file *r, const struct gguf_layout *l
 	return y;
 }
 
-/* Its bytes in the file: of a tensor of its own, or of one of all experts. */
+/* The offset in the file, in a separate tensor or in a tensor of all experts. */
 static size_t place_of(struct export *e, const struct name *name, uint32_t type, int rank, const size_t dim[],
 	size_t bytes)
 {
@@ -108,8 +110,8 @@ static size_t place_of(struct export *e, const struct name *name, uint32_t type,
 	if (!strchr(name->row->ours, '@'))
 		return gguf_add(r->out, name->theirs, type, rank, dim, bytes);
 	if (name->expert >= r->sizes.experts)
-		die("%s: %s: is there for expert %zu, the model has %zu", e->from, name->theirs, name->expert,
-			r->sizes.experts);
+		die("%s: %s: has a weight of expert %zu, the model has %zu experts", e->from, name->theirs,
+			name->expert, r->sizes.experts);
 	while (x < r->experts + r->stacks && strcmp(x->name, name->theirs))
 		x++;
 	if (x == r->experts + r->stacks) {
@@ -120,16 +122,16 @@ static size_t place_of(struct export *e, const struct name *name, uint32_t type,
 		*x = (struct experts){ xformat("%s", name->theirs), at, bytes, 0, type };
 	}
 	if (x->type != type)
-		die("%s: %s: expert %zu has weights of another format than those before it; GGUF has one "
+		die("%s: %s: expert %zu has weights of another format than earlier experts; GGUF has one "
 			"type for all experts", e->from, name->theirs, name->expert);
 	if (x->bytes != bytes)
-		die("%s: %s: expert %zu has %zu bytes of weights, those before it %zu", e->from, name->theirs,
-			name->expert, bytes, x->bytes);
+		die("%s: %s: expert %zu has %zu bytes of weights, earlier experts have %zu", e->from,
+			name->theirs, name->expert, bytes, x->bytes);
 	x->n++;
 	return x->at + name->expert * bytes;
 }
 
-/* Writes rows of numbers by rows of transformers; frees x. */
+/* Writes numbers, whose rows are in the order of transformers; frees x. */
 static void put_plain(struct export *e, const struct name *name, enum half_type dtype, int rank,
 	const size_t dim[], float *x)
 {
@@ -154,8 +156,8 @@ static void put_plain(struct export *e, const struct name *name, enum half_type 
 	free(y);
 }
 
-/* The type of the layers' codes; NULL: they are written plainly, *why as of ggml_for(). Dies where they would
- * be of several. */
+/* The type of the layers' codes; NULL: they are written plainly, with *why from ggml_for(). Different types
+ * are a fatal error. */
 static const struct ggml_type *blocks_of(const struct export *e, const struct export_weight *w,
 	const char **why)
 {
@@ -170,8 +172,8 @@ static const struct ggml_type *blocks_of(const struct export *e, const struct ex
 		const struct ggml_type *own = ggml_for(l, q8, why);
 
 		if (l->group_index && !l->weight && !ggml_groups_fit(l))
-			die("%s: %s: its groups are no neighbouring columns, which blocks of 32 cannot say; "
-				"dpq-run --reorder none or gar gives others, --blocks none writes it plainly",
+			die("%s: %s: its groups are not neighbouring columns, as blocks of 32 need; dpq-run "
+				"--reorder none or gar makes such groups, --blocks none writes it plainly",
 				e->from, w->layer[i].path);
 		if (i && own != type)
 			die("%s: %s: is of another format than %s, and GGUF has one tensor for both; "
@@ -194,18 +196,18 @@ static double squares(const struct export_weight *w)
 	return sum;
 }
 
-/* Options that would do besides --blocks none and --allow-rounding, each with a comma. */
+/* Options that avoid the rounding, besides --blocks none and --allow-rounding, each with a comma. */
 static const char *other_scales(const struct format *f, bool product)
 {
 	if (f->group)
-		return "";	/* it has scales of its own */
+		return "";	/* the format fixes the type of scales */
 	if (!product)
 		return "dpq-run --scale-dtype f16, ";
 	return f->bits > 4 ? "dpq-run --scale-dtype f16 --scale-bits 6, --blocks q8_0, " :
 		"dpq-run --scale-dtype f16 --scale-bits 7, --blocks q8_0, ";
 }
 
-/* Refuses scales that are rounded, or says what it cost. */
+/* Refuses scales that are rounded, or reports the change. */
 static void check_rounding(const struct export *e, const struct export_weight *w,
 	const struct ggml_type *type, const struct ggml_rounding r[w->rows])
 {
@@ -222,10 +224,10 @@ static void check_rounding(const struct export *e, const struct export_weight *w
 	if (!all.blocks)
 		return;
 	if (all.beyond)
-		die("%s: %s: has scales beyond those of f16, which %s has; --blocks none writes it plainly",
-			e->from, w->layer->path, type->name);
+		die("%s: %s: has scales beyond the range of f16, as %s needs; --blocks none writes it "
+			"plainly", e->from, w->layer->path, type->name);
 	if (!e->options.allow_rounding)
-		die("%s: %s: %zu blocks of %s would have a scale%s that f16 rounds; what would do: "
+		die("%s: %s: %zu blocks of %s would have a scale%s that f16 rounds; expected one of: "
 			"%s--blocks none, --allow-rounding", e->from, w->layer->path, all.blocks, type->name,
 			product ? " or zero point times scale" : "",
 			other_scales(&w->layer->linear.storage, product));
@@ -262,7 +264,7 @@ static void warn_plain(const struct export *e, const struct gguf_file *r)
 		list = longer;
 	}
 	if (r->plains)
-		warn("%s: quantized weights that no blocks hold are written plainly: %s", e->to, list);
+		warn("%s: quantized weights without a type of blocks are written plainly: %s", e->to, list);
 	free(list);
 }
 
@@ -298,8 +300,9 @@ static void put_tokenizer(struct export *e)
 		gguf_put_text(r->out, GGUF_TOKENIZER, "none");
 	if (why) {
 		gguf_put_text(r->out, GGUF_TOKENIZER_JSON, json);
-		warn("%s: tokenizer.ggml.model: none: GGUF cannot say the tokenizer: %s; it goes along as "
-			"tokenizer.json, which llama.cpp does not read: give it token ids", e->to, why);
+		warn("%s: tokenizer.ggml.model: none: GGUF cannot express the tokenizer: %s; it is stored as "
+			"tokenizer.json, which llama.cpp does not read: pass token ids to llama.cpp", e->to,
+			why);
 	}
 	gguf_put_chat(r->out, e->text);
 	free(why);
@@ -336,8 +339,8 @@ static void weight(struct export *e, const struct export_weight *w)
 
 	folder_check_inputs(e, w);
 	if (r->row->head == GGUF_HEAD_TIED && export_is_head(e, w))
-		die("%s: %s: is a head of its own, as a rotated model has; llama.cpp takes the embedding for "
-			"the head of a %s; --to hf writes it", e->from, w->layer->path,
+		die("%s: %s: is a head apart from the embedding, as in a rotated model; llama.cpp uses the "
+			"embedding as the head of a %s; --to hf writes it", e->from, w->layer->path,
 			config_class(e->config));
 	if (why || (type && vector))
 		count_plain(e->data, why ? why : "one row, a vector in GGUF", w->name);
@@ -366,11 +369,11 @@ static void end(struct export *e)
 	struct gguf_file *r = e->data;
 
 	if (r->row->head == GGUF_HEAD_OWN && e->tied)
-		die("%s: has the embedding for its head, llama.cpp wants a tensor of its own for that of a "
-			"%s; --to hf writes it", e->from, config_class(e->config));
+		die("%s: its head is the embedding, llama.cpp needs a separate head for a %s; --to hf writes "
+			"it", e->from, config_class(e->config));
 	for (size_t i = 0; i < r->stacks; i++) {
 		if (r->experts[i].n != r->sizes.experts)
-			die("%s: %s: %zu of its %zu experts are there", e->from, r->experts[i].name,
+			die("%s: %s: has %zu of %zu experts, expected all", e->from, r->experts[i].name,
 				r->experts[i].n, r->sizes.experts);
 		free(r->experts[i].name);
 	}

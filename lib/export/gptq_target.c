@@ -13,22 +13,22 @@
 
 enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
 
-/* What is said of all layers at the end. */
+/* Settings of all layers, which end() writes. */
 struct gptq {
-	char *first;			/* the first quantized layer; NULL: there is none */
+	char *first;			/* the first quantized layer; NULL: none */
 	int bits;
-	/* The first layer of several groups a row, and the first of one; columns of a group; whether layers
-	 * of the kind differ in them. */
+	/* The first layer with several groups per row, and the first with one; columns of a group; whether
+	 * layers of the same kind have other columns. */
 	struct sizes { char *name; size_t columns; bool differ; } several, one;
-	bool asymmetric, reordered, head;	/* any layer is */
-	struct zeros { char *name; size_t groups, words; } *symmetric;	/* whose qzeros come last */
+	bool asymmetric, reordered, head;	/* whether any layer is */
+	struct zeros { char *name; size_t groups, words; } *symmetric;	/* layers with qzeros written last */
 	size_t symmetrics;
 	struct export_change change;
 };
 
 #define REFUSE(text, ...) die("%s: %s: " text, e->from, w->layer->path, __VA_ARGS__)
 
-/* --- what has a place --- */
+/* --- checks --- */
 
 static void check_format(const struct export *e, const struct export_weight *w)
 {
@@ -37,18 +37,18 @@ static void check_format(const struct export *e, const struct export_weight *w)
 
 	if (l->compute.kind && !e->options.skip_compute)
 		REFUSE("is rounded to %s, which GPTQ cannot express; --to compressed-tensors writes "
-			"that, --skip-compute with --allow-rounding the codes without it", l->compute.name);
+			"it, --skip-compute with --allow-rounding leaves it out", l->compute.name);
 	if (!f->integers || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
 		REFUSE("is %s, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits; "
 			"--to %s holds it", f->name, f->integers || f->group ? "compressed-tensors" :
 			"compressed-tensors or gguf may hold it, --to hf");
 	if (w->columns * (size_t)f->bits % WORD || w->rows * (size_t)f->bits % WORD)
-		REFUSE("is %zu rows of %zu columns: %d bits of either do not fill words of %d bits, as --to "
-			"gptq needs it; --to compressed-tensors pads them", w->rows, w->columns, f->bits,
-			WORD);
+		REFUSE("has %zu rows and %zu columns: a row or column of codes of %d bits does not fill "
+			"words of %d bits, as --to gptq needs; --to compressed-tensors pads them", w->rows,
+			w->columns, f->bits, WORD);
 }
 
-/* Groups of neighbours once columns are sorted by group, as loaders do it. */
+/* Loaders sort columns by group. Checks that all groups then have the same number of columns. */
 static void check_order(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
@@ -59,7 +59,7 @@ static void check_order(const struct export *e, const struct export_weight *w)
 		count[linear_group(l, i)]++;
 	for (size_t g = 0; g < l->groups; g++)
 		if (count[g] != group)
-			REFUSE("its group %zu has %zu columns (group_index), --to gptq has %zu of each; "
+			REFUSE("its group %zu has %zu columns (group_index), --to gptq needs %zu in each; "
 				"--to hf writes it plainly", g, count[g], group);
 	free(count);
 	for (size_t i = 1; i < w->n; i++)
@@ -78,7 +78,7 @@ static bool has_order(const struct export_weight *w)
 	return false;
 }
 
-/* The size of groups, which is that of all layers, or -1 (whole rows). */
+/* Checks that all layers have one group size, or whole rows (-1). */
 static void check_groups(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
@@ -87,19 +87,19 @@ static void check_groups(const struct export *e, const struct export_weight *w)
 	const size_t columns = l->groups > 1 ? (size_t)l->group : l->in;
 
 	if (l->groups > 1 && l->in % columns)
-		REFUSE("has %zu columns, no multiple of its group of %zu, as --to gptq needs it; dpq-run "
-			"--group channel would do", l->in, columns);
+		REFUSE("has %zu columns, not a multiple of its group of %zu, as --to gptq needs; expected "
+			"another group, or dpq-run --group channel", l->in, columns);
 	if (!s->name)
 		*s = (struct sizes){ xformat("%s", w->layer->path), columns, false };
 	s->differ |= s->columns != columns;
 	if (q->several.name && (q->several.differ || (q->one.name &&
 	    (q->one.differ || q->one.columns != q->several.columns))))
 		REFUSE("has groups of %zu columns, unlike %s: this target writes one size for all layers; "
-			"--to compressed-tensors has groups of several", columns,
+			"--to compressed-tensors supports several sizes", columns,
 			s->differ || !q->one.name ? s->name : s == &q->one ? q->several.name : q->one.name);
 }
 
-/* One configuration speaks of all layers. */
+/* Checks the settings that GPTQ has once for all layers. */
 static void check_same(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
@@ -111,11 +111,11 @@ static void check_same(const struct export *e, const struct export_weight *w)
 	}
 	if (q->bits != l->storage.bits)
 		REFUSE("is %s, but %s has %d bits: this target writes one width for all layers; "
-			"--to compressed-tensors has groups of several", l->storage.name, q->first, q->bits);
+			"--to compressed-tensors supports several", l->storage.name, q->first, q->bits);
 	check_groups(e, w);
 }
 
-/* Whether loaders look for codes of this layer. */
+/* Whether loaders expect codes for this layer. */
 static bool in_block(const struct export *e, const struct export_weight *w)
 {
 	struct layer_ref ref;
@@ -134,8 +134,8 @@ static void check(const struct export *e, const struct export_weight *w)
 	folder_check_inputs(e, w);
 	check_format(e, w);
 	if (!in_block(e, w) && !export_is_head(e, w))
-		REFUSE("is quantized, and is no layer of which --to gptq has codes; dpq-run --layers %s",
-			"leaves it as it is");
+		REFUSE("is quantized, but --to gptq has no codes for this layer; dpq-run --layers %s",
+			"leaves it unquantized");
 	check_same(e, w);
 	if (has_order(w)) {
 		check_order(e, w);
@@ -146,7 +146,7 @@ static void check(const struct export *e, const struct export_weight *w)
 
 /* --- tensors --- */
 
-/* columns 0: a vector of so many rows */
+/* columns 0: a vector of `rows` elements */
 static void put(struct export *e, const char *name, const char *member, size_t rows, size_t columns,
 	const void *data)
 {
@@ -260,8 +260,8 @@ static void weight(struct export *e, const struct export_weight *w)
 
 	if (!export_quantized(w)) {
 		if (in_block(e, w))
-			REFUSE("is not quantized, as --to gptq needs all layers of blocks; dpq-run without "
-				"--layers or keep makes them so, --to %s leaves some plain",
+			REFUSE("is not quantized, but --to gptq needs all layers of blocks quantized; "
+				"dpq-run without --layers or keep quantizes all, --to %s supports plain ones",
 				"compressed-tensors");
 		folder_weight(e, w);
 		return;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gptq_target.h -- a folder of weights as GPTQ checkpoints have them, for GPTQModel, vLLM and transformers
+ * gptq_target.h -- a folder of weights in the format of GPTQ checkpoints, for GPTQModel, vLLM and
+ * transformers
  *
- * A folder of plain weights (export/folder_target.h), but for LAYER.weight of the linear layers of blocks,
- * and of the head if it is quantized; `quantization_config` in config.json, and the same as
- * quantize_config.json.
- *	qweight  i32 [in·b/32, out]: b bits a code, from the lowest bit, along the inputs, across words
+ * This is a folder of plain weights (export/folder_target.h) with two differences. config.json has a
+ * `quantization_config`, which is also written as quantize_config.json. LAYER.weight of the linear layers of
+ * blocks, and of a quantized head, is replaced by these tensors:
+ *	qweight  i32 [in·b/32, out]: codes of b bits, from the lowest bit, along the inputs, across words
  *	qzeros   i32 [groups, out·b/32]: zero points, along the outputs
  *	scales   f16 [groups, out]
  *	g_idx    i32 [in]: the group of each column
- * b is 2, 3, 4 or 8, the same for all layers. So are the columns of a group, which divide those of a layer,
- * or each layer has one group a row (group_size -1). Symmetric codes have the zero point 2^(b-1). If all
- * layers are symmetric, the checkpoint_format is gptq, which stores zero points less 1; else gptq_v2, which
- * stores them. Until the last layer is seen, that is open: qzeros of symmetric layers, which are one number,
- * are written last. desc_act says that g_idx of some layer is not column / group.
+ * b is 2, 3, 4 or 8, the same for all layers. All layers have the same number of columns per group, which
+ * divides the columns of each layer, or each layer has one group per row (group_size -1). Symmetric codes
+ * have the zero point 2^(b-1).
+ *
+ * If all layers are symmetric, the checkpoint_format is gptq, which stores z - 1; else gptq_v2, which stores
+ * z. This is known only after the last layer. So qzeros of symmetric layers, which are one repeated number,
+ * are written last. desc_act is true if g_idx of some layer is not column / group.
  *
  * Source: GPTQModel 7.7, nn_modules/qlinear, quantization/config.py.
  */

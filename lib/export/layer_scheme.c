@@ -7,13 +7,13 @@
 
 #define REFUSE(text, ...) die("%s: %s: " text, e->from, w->layer->path, __VA_ARGS__)
 
-/* Formats of both FP8 kinds have the bits of e4m3fn, as far as they go. */
+/* Codes of both formats are valid e4m3fn; e4m3ieee has a smaller range. */
 static bool is_fp8(const struct format *f)
 {
 	return !strcmp(f->name, "e4m3fn") || !strcmp(f->name, "e4m3ieee");
 }
 
-/* written: formats of inputs that weights of this format may have */
+/* written: names of formats of inputs that this target writes with the format of the weight */
 static void set_inputs(const struct export *e, const struct export_weight *w, const char *written,
 	struct compressed_scheme *s)
 {
@@ -26,9 +26,9 @@ static void set_inputs(const struct export *e, const struct export_weight *w, co
 			"--weights-only leaves their rounding out", in->format.name,
 			w->layer->linear.storage.name, written);
 	if (in->modalities > 1 || (in->clip > 0 && in->clip < 1))
-		REFUSE("rounds its inputs under %s, which no scheme has; --weights-only leaves that out",
-			in->modalities > 1 ? "a scale for each modality" :
-			"a share of their largest (act_clip)");
+		REFUSE("rounds its inputs with %s, which no scheme has; --weights-only leaves that out",
+			in->modalities > 1 ? "one scale per modality" :
+			"a clipped scale (act_clip)");
 	s->inputs = in->mode == INPUT_DYNAMIC_TOKEN ? COMPRESSED_TOKEN : COMPRESSED_STATIC;
 }
 
@@ -40,16 +40,17 @@ static void set_groups(const struct export *e, const struct export_weight *w, st
 		COMPRESSED_GROUP;
 	if (s->strategy == COMPRESSED_TENSOR &&
 	    (w->n > 1 || s->format->layout == COMPRESSED_WORDS || e->options.unify_scales))
-		s->strategy = COMPRESSED_CHANNEL;	/* the same scale for each */
+		s->strategy = COMPRESSED_CHANNEL;	/* all channels get the same scale */
 	if (s->strategy != COMPRESSED_GROUP)
 		return;
 	s->group = (size_t)l->group;
 	if (l->in % s->group)
-		REFUSE("has %zu columns, no multiple of its group of %zu; expected such a group, or channel",
+		REFUSE("has %zu columns, not a multiple of its group of %zu; expected a divisor, or channel",
 			l->in, s->group);
 }
 
-/* Packed integers with inputs that are not rounded, or FP8 under scales of tokens (W4AFP8). */
+/* Whether integers are packed: with inputs that are not rounded, or FP8 inputs with scales per token
+ * (W4AFP8). */
 static bool is_packed(const struct export *e, const struct export_weight *w)
 {
 	const struct linear *l = &w->layer->linear;
@@ -59,8 +60,8 @@ static bool is_packed(const struct export *e, const struct export_weight *w)
 	if (strcmp(l->input.format.name, "e4m3fn"))
 		return false;
 	if (l->input.mode != INPUT_DYNAMIC_TOKEN)
-		REFUSE("is %s and rounds its inputs to e4m3fn under one scale; this target writes such "
-			"inputs under scales of tokens (dpq-run --act-mode dynamic-token); --weights-only "
+		REFUSE("is %s and rounds its inputs to e4m3fn with one scale; this target writes such "
+			"inputs with one scale per token (dpq-run --act-mode dynamic-token); --weights-only "
 			"leaves their rounding out", l->storage.name);
 	return true;
 }
@@ -76,21 +77,21 @@ static struct compressed_scheme integers(const struct export *e, const struct ex
 			l->storage.name);
 	s.asymmetric = !export_is_symmetric(w);
 	s.format = compressed_format(is_packed(e, w) ? "pack-quantized" : "int-quantized");
-	set_inputs(e, w, "int8, or e4m3fn under scales of tokens", &s);
+	set_inputs(e, w, "int8, or e4m3fn with one scale per token", &s);
 	set_groups(e, w, &s);
 	if (s.format->layout == COMPRESSED_WORDS)
 		return s;
 	if (s.asymmetric)
-		REFUSE("has zero points and rounded inputs: no scheme has both, int%d would do", s.bits);
+		REFUSE("has zero points and rounded inputs: no scheme has both, expected int%d", s.bits);
 	if (s.bits == 4 && s.inputs == COMPRESSED_TOKEN && s.strategy == COMPRESSED_TENSOR)
 		s.strategy = COMPRESSED_CHANNEL;
 	if (s.bits != 8 && (s.bits != 4 || s.inputs == COMPRESSED_STATIC))
-		REFUSE("is %s with inputs of int8 and %s: no scheme is; int8 weights would do, or "
+		REFUSE("is %s with inputs of int8 and %s: no scheme has both; expected int8 weights, or "
 			"--weights-only", l->storage.name,
-			s.inputs == COMPRESSED_STATIC ? "one scale" : "scales of tokens");
+			s.inputs == COMPRESSED_STATIC ? "one scale" : "one scale per token");
 	if (s.bits == 8 && s.strategy == COMPRESSED_GROUP)
-		REFUSE("is %s in groups of %zu with rounded inputs: no scheme is; a scale a channel would "
-			"do, or --weights-only", l->storage.name, s.group);
+		REFUSE("is %s in groups of %zu with rounded inputs: no scheme has both; expected one scale "
+			"per channel, or --weights-only", l->storage.name, s.group);
 	return s;
 }
 
@@ -107,12 +108,12 @@ static struct compressed_scheme floats(const struct export *e, const struct expo
 	else
 		set_groups(e, w, &s);
 	if (s.strategy == COMPRESSED_GROUP)
-		REFUSE("is %s in groups of %zu: no scheme is; a scale a channel would do, --to hf writes it "
-			"plainly", l->storage.name, s.group);
+		REFUSE("is %s in groups of %zu: no scheme has both; expected one scale per channel, --to hf "
+			"writes it plainly", l->storage.name, s.group);
 	return s;
 }
 
-/* The format that has such codes in groups of its own; NULL: there is none. */
+/* The format with a fixed group size that has such codes and scales; NULL: none. */
 static const struct compressed_format *standard_of(const struct linear *l)
 {
 	for (const struct compressed_format *f = compressed_formats; f->name; f++)
@@ -122,7 +123,7 @@ static const struct compressed_format *standard_of(const struct linear *l)
 	return NULL;
 }
 
-/* Its groups, or what consists of such. */
+/* The scheme of a format with a fixed group size; groups of the layer are one or several groups of it. */
 static struct compressed_scheme standard(const struct export *e, const struct export_weight *w,
 	const struct compressed_format *f)
 {
@@ -131,10 +132,10 @@ static struct compressed_scheme standard(const struct export *e, const struct ex
 		.group = f->group };
 
 	if (l->compute.kind)
-		REFUSE("is %s with the compute format %s, without which its second scales (scale8) have no "
-			"place; expected no --skip-compute", l->storage.name, l->compute.name);
+		REFUSE("is %s with the compute format %s, without which its second scales (scale8) cannot "
+			"be stored; expected no --skip-compute", l->storage.name, l->compute.name);
 	if (linear_rounds(l) && !e->options.weights_only)
-		REFUSE("is %s and rounds its inputs under scales of other groups than the weight's; "
+		REFUSE("is %s and rounds its inputs with scales of other groups than the weight's; "
 			"--weights-only leaves that out", l->storage.name);
 	if (l->in % s.group || (l->group > 0 && (size_t)l->group % s.group))
 		REFUSE("has %zu columns in groups of %ld, expected multiples of %zu", l->in, l->group,
@@ -154,7 +155,7 @@ struct compressed_scheme layer_scheme(const struct export *e, const struct expor
 	const bool computed = l->compute.kind && !e->options.skip_compute;
 
 	if (computed && !is_fp8(&l->compute))
-		REFUSE("is rounded to %s, which no scheme has; e4m3fn would do, --to hf writes it plainly",
+		REFUSE("is rounded to %s, which no scheme has; expected e4m3fn, --to hf writes it plainly",
 			l->compute.name);
 	if (own && !computed)
 		return standard(e, w, own);
@@ -162,7 +163,7 @@ struct compressed_scheme layer_scheme(const struct export *e, const struct expor
 		return floats(e, w);
 	if (f->integers)
 		return integers(e, w);
-	REFUSE("is %s, which no scheme has; int2 to int8, uint2 to uint8, e4m3fn, mxfp4 and nvfp4 would do, "
+	REFUSE("is %s, which no scheme has; expected int2 to int8, uint2 to uint8, e4m3fn, mxfp4 or nvfp4, "
 		"--to hf writes it plainly", f->name);
 }
 

@@ -12,11 +12,11 @@
 #include "base/size.h"
 #include "io/file.h"
 
-/* Bytes of a header's length; what data of any type are aligned to; bytes of a number and a comma. */
+/* Bytes of the length of a header; alignment of data of any type; bytes of a number and a comma. */
 enum { LENGTH = 8, ALIGN = 8, DIGITS = 21 };
 static const char start[] = "{\"__metadata__\":{\"format\":\"pt\"}";
 
-/* What waits for the end of its file, since data after it would not be aligned. */
+/* A tensor that is written at the end of its file, since data after it would not be aligned. */
 struct waiting {
 	char *name;
 	struct safetensors_data t;
@@ -25,16 +25,16 @@ struct waiting {
 struct safetensors_output {
 	struct folder *folder;
 	const char *stem;
-	size_t least, room;		/* of a header, of the current one */
+	size_t least, room;		/* min room of a header; room of the current one */
 	size_t shard_bytes, total;	/* total: bytes of data of all files */
 	size_t files;
 	int fd;				/* of the current file; -1: none */
-	char *path;			/* of it, for messages */
-	char *header;			/* its text so far: */
-	size_t used, data;		/* bytes of it, bytes of the data */
-	size_t reserved;		/* bytes of the header with what waits, at most */
+	char *path;			/* of the current file, for messages */
+	char *header;			/* its text so far */
+	size_t used, data;		/* bytes of the text, bytes of the data */
+	size_t reserved;		/* max bytes of the header with the waiting tensors */
 	struct waiting *waiting;
-	size_t n, waits;		/* of them, bytes of their data */
+	size_t n, waits;		/* number of waiting tensors, bytes of their data */
 	json_t *map;			/* name of a tensor: number of its file */
 };
 
@@ -48,7 +48,7 @@ struct safetensors_output *safetensors_create(struct folder *folder, const char 
 	return s;
 }
 
-/* A file's name before their number is known, and then; free() it. */
+/* The name of a file; files 0: the number of files is not known yet. free() it. */
 static char *name_of(const char *stem, size_t file, size_t files)
 {
 	return files == 1 ? xformat("%s.safetensors", stem) :
@@ -56,7 +56,7 @@ static char *name_of(const char *stem, size_t file, size_t files)
 		xformat("%s-%05zu.safetensors", stem, file + 1);
 }
 
-/* entry: bytes of the first one, at most */
+/* entry: max bytes of the first entry */
 static void begin_file(struct safetensors_output *s, size_t entry)
 {
 	char *name = name_of(s->stem, s->files++, 0);
@@ -64,7 +64,7 @@ static void begin_file(struct safetensors_output *s, size_t entry)
 	s->fd = folder_create(s->folder, name);
 	s->path = xformat("%s/%s", s->folder->path, name);
 	s->used = sizeof start - 1;
-	s->reserved = s->used + 1;	/* with its end */
+	s->reserved = s->used + 1;	/* with the final brace */
 	s->room = ceil_div(max(s->least, s->reserved + entry), ALIGN) * ALIGN;
 	s->header = xalloc(s->room, 1);
 	memcpy(s->header, start, s->used);
@@ -84,7 +84,7 @@ static char *entry_of(const struct safetensors_output *s, const char *name, cons
 	size_t n = 0;
 
 	if (!text)
-		die("%s: %s: is no name in UTF-8", s->folder->path, name);
+		die("%s: %s: is not a valid UTF-8 name", s->folder->path, name);
 	for (int i = 0; i < t->rank; i++)
 		n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%zu", i ? "," : "", t->dim[i]);
 	y = xformat(",%s:{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}", text, t->dtype, shape,
@@ -94,7 +94,7 @@ static char *entry_of(const struct safetensors_output *s, const char *name, cons
 	return y;
 }
 
-/* Its bytes, wherever the data will be. */
+/* Max bytes of an entry, for any offsets of the data. */
 static size_t entry_bytes(const struct safetensors_output *s, const char *name,
 	const struct safetensors_data *t)
 {
@@ -113,13 +113,14 @@ static void write_now(struct safetensors_output *s, const char *name, const stru
 	memcpy(s->header + s->used, text, n);
 	s->used += n;
 	file_write(s->path, s->fd, t->data, t->bytes);
-	/* the disk takes it while the next one is made */
+	/* the disk writes it while the next tensor is computed */
 	sync_file_range(s->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	s->data += t->bytes;
 	free(text);
 }
 
-/* The header goes into its room, which blanks fill up: what follows it are the data. */
+/* Writes the waiting tensors and the header. Blanks fill the rest of the room, so the data follow
+ * directly. */
 static void end_file(struct safetensors_output *s)
 {
 	unsigned char length[LENGTH];
@@ -146,7 +147,7 @@ static void end_file(struct safetensors_output *s)
 	free(s->path);
 }
 
-/* Behind those whose elements are as large or larger, so that all of them are aligned. */
+/* Inserts the tensor after those with elements of the same size or larger, so that all are aligned. */
 static void wait(struct safetensors_output *s, const char *name, const struct safetensors_data *t)
 {
 	struct waiting w = { xformat("%s", name), *t };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * safetensors_output.h -- tensors as safetensors files of a folder, one after the other
+ * safetensors_output.h -- writer of safetensors files of a folder, one tensor after the other
  *
  *	struct safetensors_output *s = safetensors_create(&folder, "model", shard_bytes, room);
  *
@@ -9,11 +9,13 @@
  *	...
  *	safetensors_finish(s);
  *
- * One file, model.safetensors, or shards of shard_bytes at most (but for one large tensor),
- * model-00001-of-00003.safetensors and so on, with model.safetensors.index.json; with shard_bytes SIZE_MAX
- * always one file. Nothing is held in memory but headers and what would leave later data unaligned: a file
- * begins with room for its header, and a shard also ends where the room is full. An entry of the header is
- * some 100 bytes and the name.
+ * The result is one file, model.safetensors, or shards model-00001-of-00003.safetensors, ... with
+ * model.safetensors.index.json. A shard has at most shard_bytes, or one larger tensor. With shard_bytes
+ * SIZE_MAX there is always one file.
+ *
+ * A file begins with reserved room for its header; if it is full, the shard ends. An entry of the header
+ * needs about 100 bytes and the name. Only headers are in memory, and tensors that would leave later data
+ * unaligned.
  */
 #ifndef EXPORT_SAFETENSORS_OUTPUT_H
 #define EXPORT_SAFETENSORS_OUTPUT_H
@@ -31,11 +33,11 @@ struct safetensors_data {
 	size_t bytes;			/* set by safetensors_add() */
 };
 
-/* All functions die where the disk is full; names are not checked for being new. */
-enum { SAFETENSORS_ROOM = 1 << 26 };	/* bytes of a header, at most: readers take 100 million */
+/* A full disk is a fatal error in all functions. Names must be unique, which is not checked. */
+enum { SAFETENSORS_ROOM = 1 << 26 };	/* max bytes of a header; readers accept 100 million */
 struct safetensors_output *safetensors_create(struct folder *folder, const char *stem,
 	size_t shard_bytes, size_t room);
 void safetensors_add(struct safetensors_output *s, const char *name, struct safetensors_data t);
-/* Writes headers and the index, gives the files their names, and frees s. */
+/* Writes headers and the index, renames the files to their names, and frees s. */
 void safetensors_finish(struct safetensors_output *s);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* target.c -- the kinds of targets of a model; see target.h */
+/* target.c -- the table of targets; see target.h */
 #include "export/target.h"
 #include "export/compressed_target.h"
 #include "export/folder_target.h"

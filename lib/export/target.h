@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * target.h -- what a model can be exported to
+ * target.h -- file formats for export
  *
- * A target is a row of the table in target.c. It gets what a checkpoint of the model's class holds, under the
- * names and in the shapes that the class in transformers gives them, part by part (export/export.h), and
- * writes the files of its kind.
+ * A target is a row of the table in target.c. It receives the tensors of a checkpoint of the model's class,
+ * with the names and shapes of the class in transformers, part by part (export/export.h). It writes the files
+ * of its format.
+ *
+ *	target->begin(e);
+ *	target->weight(e, &w), target->tensor(e, name, &t);	for each tensor
+ *	target->end(e);
+ *
+ * Errors are fatal.
  */
 #ifndef EXPORT_TARGET_H
 #define EXPORT_TARGET_H
@@ -20,28 +26,28 @@
 
 enum export_blocks { BLOCKS_AUTO, BLOCKS_Q8_0, BLOCKS_NONE };
 struct export_options {
-	enum half_type dtype;		/* of weights that are written plainly */
-	bool weights_only;		/* rounding of inputs, keys and values is left out */
-	bool allow_rounding;		/* scales that the target cannot hold are rounded, and reported */
-	bool skip_compute;		/* rounding of weights to a compute format, the same */
-	enum export_blocks blocks;	/* what becomes of codes in GGUF */
-	bool unify_scales;		/* a scale for each channel in the place of one for a tensor */
-	const char *adapter;		/* the folder of an adapter of low-rank branches; NULL: none */
-	struct report *report;		/* a row for each weight that rounding changed */
+	enum half_type dtype;		/* of plain weights */
+	bool weights_only;		/* leave out the rounding of inputs, keys and values */
+	bool allow_rounding;		/* round and report scales that the target cannot represent */
+	bool skip_compute;		/* leave out and report the rounding of weights to a compute format */
+	enum export_blocks blocks;	/* the type of codes in GGUF */
+	bool unify_scales;		/* write one scale per channel instead of one per tensor */
+	const char *adapter;		/* the folder of an adapter for low-rank branches; NULL: none */
+	struct report *report;		/* receives a row for each weight that rounding changed */
 	size_t shard_bytes;		/* approximate size of a safetensors file */
 };
 
-/* A tensor of the checkpoint that is the weight of a linear layer, or of several of one input. */
+/* A tensor of the checkpoint: the weight of one linear layer, or of several layers with one input. */
 struct export_weight {
 	const char *name;		/* "model.layers.0.self_attn.q_proj" */
-	size_t rows, columns;		/* of [out, in], all layers */
+	size_t rows, columns;		/* [out, in] of all layers together */
 	int rank;
-	size_t dim[TENSOR_RANK];	/* of the checkpoint's tensor, as many numbers */
-	bool transposed;		/* it is [in, out] */
-	bool table;			/* it is looked up, not multiplied */
+	size_t dim[TENSOR_RANK];	/* extents in the checkpoint, with as many elements */
+	bool transposed;		/* the checkpoint has [in, out] */
+	bool table;			/* an embedding: looked up, not multiplied */
 	size_t n;
 	const struct layer *layer;	/* [n] */
-	const struct row_place *place;	/* [n] of the rows of each */
+	const struct row_place *place;	/* [n], the rows of each layer */
 };
 
 struct export {
@@ -49,33 +55,33 @@ struct export {
 	struct export_options options;
 	const char *from, *to;		/* names of files for messages */
 	const struct config *config;
-	char *text[TEXTS];		/* files of text; NULL: the model has none */
-	bool tied;			/* the head is the embedding: there is no tensor of it */
-	void *data;			/* of the target alone */
-	struct folder_target *folder;	/* what folder_begin() made (export/folder_target.h) */
-	struct adapter *adapter;	/* where low-rank branches go; NULL: to the weights */
-	size_t members;			/* tensors that the class has */
-	json_t *seen;			/* paths of those that came */
+	char *text[TEXTS];		/* files of text; NULL: absent */
+	bool tied;			/* the head is the embedding and has no tensor */
+	void *data;			/* private data of the target */
+	struct folder_target *folder;	/* from folder_begin() (export/folder_target.h) */
+	struct adapter *adapter;	/* receives low-rank branches; NULL: they are added to the weights */
+	size_t members;			/* number of tensors of the class */
+	json_t *seen;			/* paths of the tensors that were read */
 };
 
 struct target {
-	const char *name, *what;	/* of --to, and what --help says of it */
-	const char *idle;		/* options of model-export that it does not use; blanks between */
-	void (*begin)(struct export *e);	/* config and text are there */
+	const char *name, *what;	/* value of --to, its text in --help */
+	const char *idle;		/* options of model-export without effect, separated by blanks */
+	void (*begin)(struct export *e);	/* config and text are set */
 	void (*weight)(struct export *e, const struct export_weight *w);
 	void (*tensor)(struct export *e, const char *name, const struct tensor *t);	/* f32, f16 or bf16 */
-	void (*end)(struct export *e);		/* gives the result its name */
+	void (*end)(struct export *e);		/* renames the result to its name */
 };
 
 extern const char *const export_blocks_names[];	/* by enum export_blocks */
 const struct target *target_at(size_t i);	/* NULL: there are no more */
 const char *const *target_names(void);		/* of all targets, NULL-terminated */
-const char *const *target_meanings(void);	/* what they are, for --help, NULL-terminated */
+const char *const *target_meanings(void);	/* descriptions for --help, NULL-terminated */
 
-/* Bytes of a safetensors header of all tensors, about: layers have up to five. */
+/* Approximate bytes of a safetensors header of all tensors. A layer has up to five tensors. */
 size_t export_header_room(const struct export *e);
-/* All layers of the weight, in float, by rows [out, in]; free() it. */
+/* The effective weight of all layers, in float, [out, in]; free() it. */
 float *export_dense(const struct export_weight *w);
-/* Which of the layers has a row of the tensor; *of_layer: which row of it. */
+/* The number of the layer with a row of the tensor; *of_layer: the number of the row in it. */
 size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer);
 #endif
