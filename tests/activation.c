@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* activation.c -- activations by the names of config.json, against transformers' in double
+/* activation.c -- activations by their names in config.json, against those of transformers in double
  * (tests/ref/activations.py) */
 #include <math.h>
 #include <setjmp.h>
@@ -27,11 +27,11 @@ static enum activation named(const char *name)
 }
 
 /*
- * What float arithmetic may be off by: a few operations on numbers of the size of x or y, 16 units of 2^-24
- * of them; where x is large and y is small, e^-z magnifies the rounding of its argument, of which |z| is at
- * most 2 |x| + 0.08 |x|^3, and y itself says how much is left. 1 + erf of a number below 0 keeps a unit of 1,
- * which |x|/2 multiplies: less than 3 units, since from x = -5.6 on erff() is -1, and y is less than that.
- * Below 2^-126 there is nothing but 0.
+ * The error of float arithmetic. A few operations on numbers of the size of x or y have an error of 16 units
+ * of 2^-24 of them. If x is large and y small, e^-z magnifies the rounding of its argument. |z| is at most 2
+ * |x| + 0.08 |x|^3, and y gives the remaining size. 1 + erf of a number below 0 has an absolute error of one
+ * unit, multiplied by |x|/2: less than 3 units, since erff() is -1 below x = -5.6, and y is smaller than
+ * that. Below 2^-126 the result is 0.
  */
 static double bound(double x, double y)
 {
@@ -61,7 +61,7 @@ static void transformers(void **unused)
 		if (!(fabs((double)y - want) <= bound(x, want)))
 			fail_msg("%s(%g) is %.9g, expected %.9g within %g", name, x, (double)y, want,
 				bound(x, want));
-		assert_true(gated == y * 3);	/* before up */
+		assert_true(gated == y * 3);	/* before up is multiplied */
 		seen[a] = true;
 	}
 	fclose(f);
@@ -73,7 +73,7 @@ static void transformers(void **unused)
 	}
 }
 
-/* What is undefined stays so. */
+/* NaN stays NaN. */
 static void undefined(void **unused)
 {
 	(void)unused;

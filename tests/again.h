@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * again.h -- before files of lib that are compiled a second time for tests, with AVX-512 in plain C
+ * again.h -- included before files of lib that are compiled again for tests, with AVX-512 in plain C
  *
- * Their code runs on any x86-64, as if it were a processor with AVX-512, VNNI, VBMI and BF16, and without
- * AVX2 and tiles: of these, tests of the files as they are have the rows. The rest of lib sees the processor
- * that is there. An intrinsic that tests/avx512.h lacks does not compile.
+ * The compiled code runs on any x86-64 as on a processor with AVX-512, VNNI, VBMI and BF16, but without AVX2
+ * and tiles. Kernels with AVX2 and tiles are tested in the normal build. The rest of lib detects the real
+ * processor. An intrinsic that tests/avx512.h lacks does not compile.
  */
 #ifndef TESTS_AGAIN_H
 #define TESTS_AGAIN_H
@@ -18,7 +18,7 @@
 #include "avx512.h"
 #include "base/cpu.h"
 
-__attribute__((weak)) enum cpu cpu = CPU_AVX512, cpu_widest = CPU_PLAIN;	/* the latter: of its own */
+__attribute__((weak)) enum cpu cpu = CPU_AVX512, cpu_widest = CPU_PLAIN;	/* the latter: the real one */
 __attribute__((weak)) bool cpu_bf16 = true, cpu_half = true, cpu_dot = true, cpu_amx = false;
 
 static inline bool again_no_tiles(void)
@@ -35,7 +35,7 @@ static inline bool again_no_tiles(void)
 #define NUM_CLONES_H
 #define CLONES(linkage, type, name, parameters, arguments) linkage type name parameters
 
-/* Those that may be macros. */
+/* These may be macros. */
 #undef _mm512_extracti64x4_epi64
 #undef _mm512_setr_epi32
 #undef _mm512_slli_epi32

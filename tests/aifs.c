@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * aifs -- visual tokens first: the order of six tokens and its mask as they are worked out by hand, and on
- * every architecture of the reference models the logits of all tokens, of sequences of any mixture of spans
+ * aifs -- visual tokens first: the order of six tokens and its mask, computed by hand, and the logits of all
+ * tokens on every architecture of the reference models, for sequences with any mixture of spans
  */
 #include <math.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static uint64_t drawn;
 
 static double draw(void) { return random_uniform(&stream, drawn++); }
 
-/* Row p of the mask: "1" where token p sees token q. */
+/* Row p of the mask: "1" if token p attends to token q. */
 static void mask(size_t n, char row[n][8], const int32_t index[n])
 {
 	for (size_t p = 0; p < n; p++)
@@ -64,12 +64,13 @@ static void order_and_mask(void **unused)
 		assert_string_equal(row[i], mask_of_six[i]);
 		modality[i] = six[order[i]];
 	}
-	tokens_visual_first(L, again, modality, index);	/* they stand so already */
+	tokens_visual_first(L, again, modality, index);	/* they are in this order already */
 	for (size_t i = 0; i < L; i++)
 		assert_int_equal(again[i], i);
 }
 
-/* Attention under this index: keys that the mask hides have no weight, the others what they had unordered. */
+/* Attention with this index: masked keys have no weight, other keys have the same weight as without
+ * reordering. */
 static void attention_sees_the_mask(void **unused)
 {
 	enum { D = 4 };
@@ -140,7 +141,7 @@ static float *all_logits(const struct model *m, const struct windows *w)
 	return y;
 }
 
-/* The largest difference of a token's logits, relative to the largest of all, of n tokens of such kinds. */
+/* The largest difference of a logit, relative to the largest logit, over n tokens of these kinds. */
 static double logits_apart(const struct model *m, size_t n, const uint8_t modality[n])
 {
 	const size_t vocab = m->config.vocab;
@@ -170,7 +171,7 @@ static double logits_apart(const struct model *m, size_t n, const uint8_t modali
 	return worst / max;
 }
 
-/* Float32, and nothing but the order of sums differs: 1e-4. */
+/* Logits are float32, and only the order of sums differs: 1e-4. */
 static void logits_stay(void **unused)
 {
 	static const char *const models[] = { "llama-gqa", "qwen2-bias", "qwen2-window", "mistral-window",
@@ -186,7 +187,7 @@ static void logits_stay(void **unused)
 		uint8_t modality[64];
 		int mixed = 0;
 
-		for (int spans = 0; spans < 6; spans++) {	/* long ones at first, then token by token */
+		for (int spans = 0; spans < 6; spans++) {	/* long spans first, then token by token */
 			bool visual = false, any[2] = { false, false };
 
 			for (size_t i = 0; i < n; i++) {

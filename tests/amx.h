@@ -2,9 +2,11 @@
 /*
  * amx.h -- tile instructions (AMX) in plain C, for tests: amx_on() lets them run on any processor
  *
- * A processor without them raises SIGILL, whose handler reads the instruction, does what it does to tiles
- * of the thread's own, and goes on behind it. Source: Intel 64 and IA-32 Architectures Software Developer's
- * Manual, volume 2, chapters 2.3 (VEX) and 3 to 5 of each instruction.
+ * A processor without AMX raises SIGILL. The handler decodes the instruction, applies it to tiles of the
+ * thread, and continues after it.
+ *
+ * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapters 2.3 (VEX) and 3 to
+ * 5 of each instruction.
  */
 #ifndef TESTS_AMX_H
 #define TESTS_AMX_H
@@ -36,8 +38,9 @@ AMX_INLINE float amx_normal(float x)
 }
 
 /*
- * a b + c, of normal numbers, rounded to 24 bits with unbounded exponent, and zero where that is subnormal:
- * a result near there is computed 2^100 times as large, where rounding is the same and nothing is subnormal.
+ * a b + c of normal numbers, rounded to 24 bits with unbounded exponent, then zero if the result is
+ * subnormal. A result near the limit is computed with a factor of 2^100. Rounding is the same there, and no
+ * number is subnormal.
  */
 AMX_INLINE float amx_fused(float a, float b, float c)
 {
@@ -49,11 +52,11 @@ AMX_INLINE float amx_fused(float a, float b, float c)
 		y = fmaf(large, small * 0x1p100f, c * 0x1p100f);
 		y = fabsf(y) < 0x1p-26f ? copysignf(0, y) : y * 0x1p-100f;
 	} else if (y == 0 && a != 0 && b != 0 && c == 0)
-		y = copysignf(0, (a < 0) != (b < 0) ? -1.0f : 1.0f);	/* far below */
+		y = copysignf(0, (a < 0) != (b < 0) ? -1.0f : 1.0f);	/* far below the smallest number */
 	return y;
 }
 
-/* One number of y += a b of bf16, pairs of the left tile's row and the right tile's column. */
+/* One number of y += a b in bf16, over pairs of the left tile's row and the right tile's column. */
 AMX_INLINE float amx_dot_bf16(float y, size_t pairs, const uint32_t *a, const uint32_t *b)
 {
 	float even = 0, odd = 0;
@@ -68,7 +71,7 @@ AMX_INLINE float amx_dot_bf16(float y, size_t pairs, const uint32_t *a, const ui
 	return amx_fused(1, amx_fused(1, even, odd), amx_normal(y));
 }
 
-/* One number of y += a b of bytes, b unsigned or signed like a. */
+/* One number of y += a b of bytes; b is unsigned, or signed like a. */
 AMX_INLINE int32_t amx_dot_bytes(int32_t y, size_t n, const int8_t *a, const uint8_t *b, bool is_unsigned)
 {
 	uint32_t sum = (uint32_t)y;
@@ -91,7 +94,7 @@ static inline size_t amx_rows(unsigned t)
 	return amx.shape[48 + t];
 }
 
-/* Whether a processor takes these 64 bytes for shapes of tiles. */
+/* Whether a processor accepts these 64 bytes as shapes of tiles. */
 static inline bool amx_shapes(const uint8_t *x)
 {
 	bool good = x[0] == 1 && x[1] == 0;
@@ -105,19 +108,20 @@ static inline bool amx_shapes(const uint8_t *x)
 	return good;
 }
 
-/* Whether it multiplies tiles of these shapes. */
+/* Whether a processor multiplies tiles of these shapes. */
 static inline bool amx_agree(unsigned to, unsigned a, unsigned b)
 {
 	return b < 8 && to != a && to != b && a != b && amx_rows(to) == amx_rows(a) && amx_rows(to) &&
 		amx_bytes(a) == 4 * amx_rows(b) && amx_bytes(a) && amx_bytes(to) == amx_bytes(b);
 }
 
-/* Of tiles of bf16 or of bytes: to[m][n], a[m][k], b[k / 4][n]. Cloned, for fused products in a register. */
+/* Products of tiles of bf16 or of bytes: to[m][n], a[m][k], b[k / 4][n]. Cloned, so that fused products stay
+ * in a register. */
 __attribute__((target_clones("default", "fma"), unused))
 static void amx_multiply(unsigned to, unsigned a, unsigned b, bool bf16, bool is_unsigned)
 {
 	const size_t k = amx_bytes(a), n = amx_bytes(to) / 4;
-	uint32_t w[AMX_SIDE][AMX_SIDE];		/* a row for each column of b */
+	uint32_t w[AMX_SIDE][AMX_SIDE];		/* one row per column of b */
 
 	for (size_t j = 0; j < n; j++)
 		for (size_t p = 0; p < k / 4; p++)
@@ -147,7 +151,7 @@ static inline uint64_t amx_register(const ucontext_t *u, unsigned r)
 	return (uint64_t)u->uc_mcontext.gregs[at[r]];
 }
 
-/* An address as ModRM and what follows it give it, without its index: that is the stride of a tile's rows. */
+/* The address from ModRM and the bytes after it, without the index, which is the stride of a tile's rows. */
 static inline char *amx_address(const ucontext_t *u, const uint8_t *p, bool index_high, bool base_high,
 	const uint8_t **end, uint64_t *stride)
 {
@@ -184,7 +188,8 @@ static inline char *amx_address(const ucontext_t *u, const uint8_t *p, bool inde
 	return (char *)(uintptr_t)(address + (uint64_t)shift + (relative ? (uint64_t)(uintptr_t)p : 0));
 }
 
-/* Does the instruction at p; returns what is behind it, or NULL if it is none of these. */
+/* Executes the instruction at p. Returns the address after it, or NULL if it is not one of these
+ * instructions. */
 static inline const uint8_t *amx_step(const ucontext_t *u, const uint8_t *p)
 {
 	enum { NONE, X66, XF3, XF2 };
@@ -212,7 +217,7 @@ static inline const uint8_t *amx_step(const ucontext_t *u, const uint8_t *p)
 		at = amx_address(u, p + 4, !(p[1] & 64), !(p[1] & 32), &end, &stride);
 		if (!amx_shapes((const uint8_t *)at + stride))
 			return NULL;
-		memcpy(amx.shape, at + stride, sizeof amx.shape);	/* here an index as any */
+		memcpy(amx.shape, at + stride, sizeof amx.shape);	/* an ordinary index here */
 		memset(amx.tile, 0, sizeof amx.tile);
 		amx.on = true;
 		return end;
@@ -243,10 +248,10 @@ static inline void amx_handler(int number, siginfo_t *info, void *context)
 	if (next)
 		u->uc_mcontext.gregs[REG_RIP] = (greg_t)next;
 	else
-		signal(number, SIG_DFL);	/* it comes again, and ends the program */
+		signal(number, SIG_DFL);	/* the signal comes again and ends the program */
 }
 
-/* Whether there are tiles: the processor's, or else these from now on. */
+/* Whether tiles exist: of the processor, or from now on the emulated ones. */
 static inline bool amx_on(void)
 {
 	struct sigaction act = { .sa_sigaction = amx_handler, .sa_flags = SA_SIGINFO };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * avx512 -- the intrinsics in plain C (tests/avx512.h): the rule of vdpbf16ps by hand, and each of them
- * against the processor's instruction, the same bits, where it has it
+ * avx512 -- the intrinsics in plain C (tests/avx512.h): the rule of vdpbf16ps by hand, and each intrinsic bit
+ * for bit against the instruction, if the processor has it
  */
 #include <math.h>
 #include <setjmp.h>
@@ -30,12 +30,12 @@ static uint32_t bits(void)
 
 /* ---- each against the instruction ---- */
 
-/* For shifts by fewer than 64 places. */
+/* For shifts by fewer than 64 bits. */
 static const union avx512 few = { .u32 = { 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63, 63 } };
 
 #define SIXTEEN(x) x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12], x[13], \
 	x[14], x[15]
-/* A case, its intrinsic, and what of y it makes of which arguments. */
+/* A case: its intrinsic, its arguments, and the part of y that it sets. */
 #define FOUNDATION(X) \
 	X(add_epi32, add_epi32, i, (x[0].i, x[1].i)) \
 	X(sub_epi32, sub_epi32, i, (x[0].i, x[1].i)) \
@@ -126,7 +126,7 @@ static const struct row foundation[] = { FOUNDATION(ROW) STORES(ROW) }, bytes[] 
 
 enum numbers { ANY, ORDINARY, SMALL, CANCELLING, KINDS };
 
-/* A number of n bits, 16 for bf16, whose exponent is in the kind's range. */
+/* A number of n bits, 16 for bf16, with an exponent in the range of the kind. */
 static uint32_t number(enum numbers kind, int n)
 {
 	const uint32_t u = bits(), low = kind == SMALL ? 48 : 117, range = kind == SMALL ? 24 : 20;
@@ -135,7 +135,7 @@ static uint32_t number(enum numbers kind, int n)
 	return (kind == ANY ? u : (u & 0x807fffff) | exponent << 23) & (n == 16 ? 0xffff0000 : UINT32_MAX);
 }
 
-/* x[0] + x[1] x[2], if they cancel, is near zero: by the odd numbers of bf16, or by all bits. */
+/* x[0] + x[1] x[2] is near zero if they cancel: in the odd numbers of bf16, or in all bits. */
 static void fill(union avx512 x[3], enum numbers kind, bool bf16, bool sum_first)
 {
 	for (size_t n = 0; n < 16; n++) {
@@ -183,7 +183,7 @@ static void compare(size_t rows, const struct row table[rows], bool bf16, unsign
 #define TABLE(x) sizeof (x) / sizeof *(x), x
 static void instructions(void **unused)
 {
-	/* MXCSR: subnormal numbers are zero; results are; rounding downward, upward */
+	/* MXCSR: subnormal inputs are zero; subnormal results are zero; rounding downward, upward */
 	static const unsigned settings[] = { 0, 0x8040, 0x2000, 0x4000, 0xe040 };
 
 	(void)unused;
@@ -227,7 +227,7 @@ static void halves(void **unused)
 
 /* ---- the rule of vdpbf16ps ---- */
 
-/* sum + odd·1 + even·1, of numbers that are bf16; `by` for 1 where given. */
+/* sum + odd·1 + even·1 of bf16 numbers; `by` replaces 1 if given. */
 static float dot(float sum, float odd, float even, float by)
 {
 	const float a[2] = { odd, even };
@@ -245,14 +245,14 @@ static float dot(float sum, float odd, float even, float by)
 static void rule(void **unused)
 {
 	(void)unused;
-	assert_true(dot(1, 0x1p-24f, -1, 1) == 0);			/* odd first: its half step is lost */
+	assert_true(dot(1, 0x1p-24f, -1, 1) == 0);			/* odd first: its half unit is lost */
 	assert_true(dot(1, -1, 0x1p-24f, 1) == 0x1p-24f);
 	assert_true(dot(1, 0x1.8p-24f, -1, 1) == 0x1p-23f);
 	assert_true(dot(0x1p-130f, 0, 0, 1) == 0);			/* a subnormal sum */
 	assert_true(dot(0, 0x1p-130f, 0, 0x1p100f) == 0);		/* a subnormal input */
 	assert_true(dot(0, 0x1p-70f, 0, 0x1p-60f) == 0);		/* a subnormal result */
 	assert_true(dot(0, 0x1p-66f, 0, 0x1p-60f) == 0x1p-126f);
-	assert_true(dot(0, 0x1p-67f, 0x1p-67f, 0x1p-60f) == 0);	/* each of the two steps flushes */
+	assert_true(dot(0, 0x1p-67f, 0x1p-67f, 0x1p-60f) == 0);	/* both steps flush to zero */
 	assert_true(dot(-0x1p-126f, 0x1.8p-66f, 0x1p-60f, 0x1p-60f) == 0x1p-120f);
 	assert_true(signbit(dot(0, -0x1p-70f, -0.0f, 0x1p-60f)));
 	assert_true(isnan(dot(INFINITY, -INFINITY, 0, 1)) && dot(0, 0x1p127f, 0, 2) == INFINITY);

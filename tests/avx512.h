@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * avx512.h -- intrinsics of AVX-512 in plain C, for tests: mm512_NAME() does what _mm512_NAME() does
+ * avx512.h -- intrinsics of AVX-512 in plain C, for tests: mm512_NAME() does the same as _mm512_NAME()
  *
- * Those that lib uses; tests/avx512.c holds each against the instruction. Rounding is to nearest even.
- * vdpbf16ps adds the odd product of a pair first, then the even one, each fused with the sum; numbers below
- * 2^-126 are zero, of inputs and of each sum, whatever MXCSR says. Tiles (tests/amx.h) have another order.
+ * It has the intrinsics that lib uses. tests/avx512.c compares each with the instruction. Rounding is to
+ * nearest even. vdpbf16ps adds the odd product of a pair first, then the even one, each fused with the sum.
+ * Numbers below 2^-126 are zero, in inputs and in each sum, for any MXCSR. Tiles (tests/amx.h) add in another
+ * order.
+ *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
  */
 #ifndef TESTS_AVX512_H
@@ -17,10 +19,10 @@
 #include <string.h>
 #include "amx.h"
 
-#pragma GCC diagnostic ignored "-Wpsabi"	/* vectors pass between inline functions only */
+#pragma GCC diagnostic ignored "-Wpsabi"	/* vectors are passed between inline functions only */
 
 #define AVX512 static __attribute__((noinline, unused))
-/* Cloned, for fused products in a register. */
+/* Cloned, so that fused products stay in a register. */
 #define AVX512_CLONED __attribute__((target_clones("default", "fma"), unused)) static void
 
 union avx512 {
@@ -36,7 +38,7 @@ union avx512 {
 	float f32[16];
 };
 
-/* Number n of the result; x, w, v: the arguments. */
+/* Number n of the result. x, w, v: the arguments. */
 #define AVX512_EACH(name, of, number) \
 AVX512 __m512i mm512_##name(__m512i a, __m512i b) \
 { \
@@ -143,7 +145,8 @@ AVX512 __m512 mm512_fmadd_ps(__m512 a, __m512 b, __m512 c)
 	return y.f;
 }
 
-/* y += the products of the numbers in the upper halves; sums are looked at one by one if any is small. */
+/* y += the products of the numbers in the upper halves. If any number is small, sums are computed one by
+ * one. */
 AVX512_CLONED avx512_upper(float y[16], const uint32_t a[16], const uint32_t b[16])
 {
 	float x[16], w[16], sum[16];
@@ -181,7 +184,7 @@ AVX512 __m512 mm512_cvtepi32_ps(__m512i a)
 	return y.f;
 }
 
-/* Of half precision; a NaN is made a quiet one. */
+/* From half precision; a signalling NaN becomes quiet. */
 AVX512 __m512 mm512_cvtph_ps(__m256i a)
 {
 	const union avx512 x = { .half = { a } };
@@ -201,7 +204,7 @@ AVX512 __m512 mm512_cvtph_ps(__m256i a)
 	return y.f;
 }
 
-/* Halves are added until one number is left. */
+/* Halves are added until one number remains. */
 AVX512 float mm512_reduce_add_ps(__m512 a)
 {
 	union avx512 y = { .f = a };
@@ -222,7 +225,7 @@ AVX512 __m512 mm512_permutex2var_ps(__m512 a, __m512i at, __m512 b)
 	return (__m512)mm512_permutex2var_epi32((__m512i)a, at, (__m512i)b);
 }
 
-/* ---- in, out and other shapes ---- */
+/* ---- loads, stores and other shapes ---- */
 
 AVX512 __m512i mm512_loadu_si512(const void *from)
 {
@@ -247,7 +250,7 @@ AVX512 void mm512_storeu_ps(void *to, __m512 a)
 	memcpy(to, &a, sizeof a);
 }
 
-/* Of an address that is a multiple of 64, else the instruction faults. */
+/* The address must be a multiple of 64, else the instruction faults. */
 AVX512 __m512i mm512_load_si512(const void *from)
 {
 	return *(const __m512i *)from;
@@ -263,7 +266,7 @@ AVX512 void mm512_store_ps(void *to, __m512 a)
 	*(__m512 *)to = a;
 }
 
-/* Memory where the mask is 0 is not touched. */
+/* Memory is not accessed where the mask is 0. */
 AVX512 __m512i mm512_maskz_loadu_epi32(__mmask16 mask, const void *from)
 {
 	union avx512 y = { .u32 = { 0 } };

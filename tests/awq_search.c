@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * awq_search -- AWQ's search against its equations in plain float64 loops: factors, losses of all ratios,
- * limits of all groups; the quantizer by its definition
+ * awq_search -- the search of AWQ against its equations in plain float64 loops: factors, losses of all
+ * ratios, limits of all groups; the quantizer by its definition
  */
 #include <float.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 #include "num/linalg.h"
 #include "transform/awq_search.h"
 
-/* W [m][n], X [tokens][n] with channels of many sizes, H = Xᵀ X, x̄ = mean |x| */
+/* W [m][n], X [tokens][n] with channels of different sizes, H = Xᵀ X, x̄ = mean |x| */
 struct problem {
 	size_t m, n;
 	float *w, *h;
@@ -42,7 +42,7 @@ static struct problem problem(size_t m, size_t n, size_t tokens)
 	for (size_t t = 0; t < tokens; t++) {
 		for (size_t j = 0; j < n; j++)
 			x[j] = (random_uniform(&stream, k++) - 0.45) * exp(2.5 * sin((double)j)) *
-				(j != 3);		/* which never fires */
+				(j != 3);		/* dead channel */
 		for (size_t i = 0; i < n; i++)
 			for (size_t j = 0; j < n; j++)
 				h[i * n + j] += x[i] * x[j];
@@ -69,7 +69,7 @@ static struct awq_format format(const char *storage, long group)
 	return f;
 }
 
-/* Q of a group of n numbers under int<b> and uint<b>, by the equations of their scales. */
+/* Q of a group of n numbers for int<b> and uint<b>, by the equations of their scales. */
 static void plain_nearest(const struct format *f, size_t n, double q[n], const float v[n])
 {
 	double low = 0, high = 0;
@@ -123,7 +123,7 @@ static double plain_quadratic(const struct problem *p, size_t at, size_t n, cons
 	return sum;
 }
 
-/* tr(E H Eᵀ); v: rows of W diag(s) as float. whole: tr(W H Wᵀ). */
+/* tr(E H Eᵀ). v: rows of W diag(s) as float. whole: tr(W H Wᵀ). */
 static double plain_loss(const struct awq_format *f, const struct problem *p, const float *v,
 	const double s[], double *whole)
 {
@@ -146,8 +146,9 @@ static double plain_loss(const struct awq_format *f, const struct problem *p, co
 }
 
 /*
- * Products are in float. Of n terms the error is at most about n·2⁻²⁴ of the sum of their magnitudes, and in
- * the mean √n·2⁻²⁴: 1e-6 for 300, of sums that are a few times the loss, as channels are near independent.
+ * Products are in float. The error of a sum of n terms is at most about n·2⁻²⁴ of the sum of their
+ * magnitudes, and on average √n·2⁻²⁴. This is 1e-6 for 300 terms, of sums a few times the loss, since
+ * channels are nearly independent.
  */
 static const double close = 1e-5;
 
@@ -188,7 +189,7 @@ static void losses(void **unused)
 	}
 }
 
-/* Which factor of the row's group has the least loss; loss: of all. */
+/* The factor with the smallest loss for the group of the row; loss: of all factors. */
 static size_t plain_limit(const struct awq_format *f, const struct problem *p, const double *w, size_t at,
 	size_t n, const double s[], double loss[AWQ_SHRINKS])
 {
@@ -214,7 +215,7 @@ static size_t plain_limit(const struct awq_format *f, const struct problem *p, c
 	return best;
 }
 
-/* Each group's limit is that of the least loss, or of one that no float tells from it. */
+/* The limit of each group has the smallest loss, or one that is equal in float. */
 static void clipping(void **unused)
 {
 	size_t all = 0, all_clipped = 0;
@@ -261,10 +262,10 @@ static void clipping(void **unused)
 		free(s), free(w);
 		problem_free(&p);
 	}
-	assert_true(all_clipped > all / 10 && all_clipped < all);	/* both kinds were seen */
+	assert_true(all_clipped > all / 10 && all_clipped < all);	/* both cases occur */
 }
 
-/* A weight that is scaled already has the loss of the layer under the same factors. */
+/* A weight that is scaled already has the loss of the layer with the same factors. */
 static void scaled(void **unused)
 {
 	const struct awq_format f = format("uint4", 32);
@@ -314,7 +315,7 @@ static void same_for_all_threads(void **unused)
 	problem_free(&p);
 }
 
-/* Every kind of format and of scales goes through. */
+/* Every type of format and of scales works. */
 static void every_format(void **unused)
 {
 	static const char *const names[] = { "nf4", "e2m1", "mxfp4", "nvfp4", "e4m3fn", "uint1" };
@@ -338,7 +339,7 @@ static void every_format(void **unused)
 	problem_free(&p);
 }
 
-/* Weights and factors that are out of bounds; inputs that are all zero. */
+/* Weights and factors out of range; inputs that are all zero. */
 static void limits(void **unused)
 {
 	const struct awq_format f = format("uint4", 8);

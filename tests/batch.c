@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * batch -- tokens with a place: attention against its formula in double, windows
- * against numbers worked out by hand, and a model that gives the same logits
- * whatever sequences its tokens stand beside, behind or in what order
+ * batch -- tokens with positions: attention against its formula in double, windows against numbers computed
+ * by hand, and a model whose logits do not depend on other sequences in the batch or on the order of tokens
  */
 #include <math.h>
 #include <setjmp.h>
@@ -53,7 +52,7 @@ static void shuffle(size_t n, int32_t order[n])
 
 /* ---- attention ---- */
 
-/* Row q of the keys that a sequence sees, those before it first. */
+/* Row q of the keys that a sequence attends to; those before the sequence come first. */
 static const float *key_row(const struct attention_rows *r, size_t q,
 	const float *(*of)(const struct attention_keys *))
 {
@@ -115,7 +114,7 @@ static double plain_attention(const struct attention *a, const struct attention_
 enum order { IN_ORDER, ANY_ORDER, TWO_STRETCHES };
 struct attention_case { size_t heads, kv_heads, head_dim, window, n, past; double cap; enum order index; };
 
-/* Some tokens of each 97 first, the others behind them, as aifs-order has them. */
+/* Some of each 97 tokens first, the others after them, as in aifs-order. */
 static void two_stretches(size_t n, int32_t index[n])
 {
 	size_t end = 0;
@@ -126,7 +125,7 @@ static void two_stretches(size_t n, int32_t index[n])
 				index[end++] = (int32_t)i;
 }
 
-/* Two sequences of different lengths that share what stands before them; as one run of keys, or as two. */
+/* Two sequences of different lengths with a common prefix, as one run of keys or as two. */
 static double attention_of(const struct attention_case *c, bool apart)
 {
 	const struct attention a = { c->heads, c->kv_heads, c->head_dim, 0.8 / sqrt((double)c->head_dim),
@@ -142,11 +141,11 @@ static double attention_of(const struct attention_case *c, bool apart)
 
 	fill(rows * qs, q);
 	fill(all * ks, k);
-	/* the prefix and the first sequence share an order; any numbers will do */
+	/* the prefix and the first sequence share an order; any numbers work */
 	(c->index == TWO_STRETCHES ? two_stretches : shuffle)(c->past + n[0], index);
 	for (size_t i = c->past + n[0]; i < all; i++)
 		index[i] = c->index == TWO_STRETCHES ? (int32_t)(i - n[0]) : (int32_t)below(all);
-	for (size_t i = 0; i < all; i++)	/* from -1 on, where a BOS stands */
+	for (size_t i = 0; i < all; i++)	/* from -1 on, the position of a BOS */
 		index[i]--;
 	for (size_t s = 0; s < 2; s++) {
 		size_t own = c->past + s * n[0], v = c->kv_heads * c->head_dim;
@@ -166,7 +165,7 @@ static double attention_of(const struct attention_case *c, bool apart)
 			worst = fmax(worst, plain_attention(&a, &r[s]));
 	}
 	cpu = kind, cpu_widest = widest;
-	for (size_t t = 0; t < rows; t++)	/* nothing beyond the rows */
+	for (size_t t = 0; t < rows; t++)	/* nothing is written beyond the rows */
 		assert_true(y[t * ys + ys - 1] == 0 && y[t * ys + ys - 2] == 0);
 	free(q), free(k), free(y), free(index);
 	return worst;
@@ -187,7 +186,8 @@ static void attention_is_its_formula(void **unused)
 		{ 1, 1, 8, 0, 70, 600, 0, ANY_ORDER },
 		{ 2, 1, 8, 0, 600, 0, 0, TWO_STRETCHES }, { 7, 1, 16, 0, 420, 200, 0, TWO_STRETCHES },
 		{ 2, 2, 8, 150, 500, 40, 3, TWO_STRETCHES },
-		/* groups that fill panels unevenly, more queries than a thread takes, keys around a tile */
+		/* groups that fill panels unevenly, more queries than one thread processes, key counts around
+		 * a tile */
 		{ 9, 3, 64, 0, 270, 0, 0, IN_ORDER }, { 14, 2, 6, 90, 127, 129, 0, IN_ORDER },
 		{ 5, 1, 33, 128, 128, 128, 0, IN_ORDER }, { 25, 1, 4, 0, 65, 63, 2, IN_ORDER },
 	};
@@ -204,8 +204,9 @@ static void attention_is_its_formula(void **unused)
 }
 
 /*
- * Of keys with scores x and 0, and values 1 and 0: e^x / (1 + e^x). log2 e and x log2 e are rounded, which
- * moves e^x by 2 |x| units of 2^-24; the rest are a few roundings. Below 2^-126 a weight is zero.
+ * For keys with scores x and 0 and values 1 and 0 the result is e^x / (1 + e^x). log2 e and x log2 e are
+ * rounded, which changes e^x by 2 |x| units of 2^-24. The rest are a few roundings. Below 2^-126 a weight is
+ * zero.
  */
 static void weights_are_exponentials(void **unused)
 {
@@ -231,7 +232,7 @@ static void weights_are_exponentials(void **unused)
 	cpu = kind, cpu_widest = widest;
 }
 
-/* An overflow must not pass for a number: it spoils the rows that see it, and no others. */
+/* An overflow must not become a finite number: it spoils the rows that attend to it, and no others. */
 static void overflows_are_seen(void **unused)
 {
 	static const float wrong[] = { NAN, INFINITY };
@@ -254,7 +255,7 @@ static void overflows_are_seen(void **unused)
 	cpu = kind, cpu_widest = widest;
 }
 
-/* Bit by bit: whichever queries stand beside it, for any number of threads, and any kernels asked for. */
+/* Bit for bit the same, for any other queries in the batch, any number of threads, and all kernels. */
 static void attention_is_the_same_alone(void **unused)
 {
 	enum { HEADS = 6, KV_HEADS = 2, DIM = 16, N = 400, WIDTH = HEADS * DIM, KV = KV_HEADS * DIM };
@@ -275,7 +276,7 @@ static void attention_is_the_same_alone(void **unused)
 		r.y = y[0];
 		attention(&a, 1, &r);
 		assert_memory_equal(all, y, sizeof y);
-		for (size_t i = 0, n; i < N; i += n) {	/* in pieces, behind the keys before them */
+		for (size_t i = 0, n; i < N; i += n) {	/* in pieces, after the keys before them */
 			n = min(i % 7 ? 1 : 30, N - i);
 			r = (struct attention_rows){ n, WIDTH, WIDTH, y[i], q[i], NULL,
 				{ { i, KV, k[0][0], k[1][0], NULL }, { n, KV, k[0][i], k[1][i], NULL } } };
@@ -295,7 +296,7 @@ static void attention_is_the_same_alone(void **unused)
 	threads_init(0);
 }
 
-/* Pairs of the first channels are turned by their angles, the others stay. */
+/* Pairs of the first channels are rotated by their angles, the other channels are unchanged. */
 static void rotary_positions(void **unused)
 {
 	enum { HEADS = 3, DIM = 10, HALF = 3, POSITION = 5 };
@@ -378,7 +379,7 @@ static void windows_by_convention(void **unused)
 	windows_free(&w);
 }
 
-/* Each sequence by itself, to its last token; the limit ends in the middle of one. */
+/* Each sequence separately, up to its last token; the limit ends inside one. */
 static void windows_of_sequences(void **unused)
 {
 	static const int64_t sequence[] = { 0, 1, 8, 10, 13 };
@@ -463,7 +464,7 @@ static float *all_logits(const struct reference *r, const struct windows *w)
 	return y;
 }
 
-/* Of rows of float32 sums in another order, relative to the largest logit. */
+/* For rows of float32 sums in another order, relative to the largest logit. */
 static double apart(size_t n, const float *a, const float *b)
 {
 	double worst = 0, top = 0;
@@ -476,7 +477,7 @@ static double apart(size_t n, const float *a, const float *b)
 static const char *const models[] = { "llama-gqa", "qwen2-window", "mistral-window", "gpt2" };
 enum { MODELS = sizeof models / sizeof *models, LONG = 36 };
 
-/* Sequences of 1 .. 36 tokens side by side: the logits of each are those of it alone. */
+/* Sequences of 1 .. 36 tokens in one batch: the logits of each equal those of the sequence alone. */
 static void lengths_may_differ(void **unused)
 {
 	(void)unused;
@@ -502,7 +503,7 @@ static void lengths_may_differ(void **unused)
 			free(z);
 			windows_free(&alone);
 		}
-		print_message("# %-16s beside others %.2g\n", models[m], worst);
+		print_message("# %-16s with others %.2g\n", models[m], worst);
 		assert_true(worst < 1e-5);
 		free(y);
 		windows_free(&all);
@@ -510,8 +511,8 @@ static void lengths_may_differ(void **unused)
 	}
 }
 
-/* Tokens in any order, with their positions and indices: the logits of each are what they were (MQuant
- * section 4.2). */
+/* Tokens in any order, with their positions and indices: the logits of each are unchanged (MQuant section
+ * 4.2). */
 static void order_does_not_matter(void **unused)
 {
 	(void)unused;
@@ -544,7 +545,8 @@ static void order_does_not_matter(void **unused)
 	}
 }
 
-/* Two continuations of one prefix in one batch: each as if it followed it alone, block by block. */
+/* Two continuations of one prefix in one batch: each has the logits as if it alone followed the prefix, block
+ * by block. */
 static void prefixes_are_shared(void **unused)
 {
 	enum { PREFIX = 9, FIRST = 5, SECOND = 12, ROWS = PREFIX + FIRST + SECOND };

@@ -24,7 +24,8 @@ static float draw(void)
 	return ldexpf((float)(int32_t)seed, -30);
 }
 
-/* n numbers in a block of exactly their size, at an odd multiple of 2 bytes: sanitizers see a read beyond. */
+/* n numbers in an allocation of exactly their size, at an odd multiple of 2 bytes: sanitizers detect a read
+ * beyond it. */
 static uint16_t *numbers(size_t n, float *wide[])
 {
 	uint16_t *x = malloc((n + 1) * sizeof *x);
@@ -159,7 +160,7 @@ static void same_bits(void **unused)
 		free(y[i]), free(h[i]);
 }
 
-static enum cpu wide;			/* what the processor can */
+static enum cpu wide;			/* the features of the processor */
 static bool pairs;
 
 static int by_blas(void **unused)
@@ -186,7 +187,7 @@ static int by_pairs(void **unused)
 	return 0;
 }
 
-/* Hessians alone: products by tiles are those of tests/tile.c. */
+/* Hessians only; tests/tile.c tests products by tiles. */
 static void grams_by_tiles(void **unused)
 {
 	if (!amx_on())

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bf16_pass -- the forward pass in bf16 by each kind of kernels, and by plain ones (products by BLAS)
+ * bf16_pass -- the forward pass in bf16 with each kind of kernels, and with plain ones (products by BLAS)
  *
- * A pass is made of products and of what stands between them: norms, attention, activations, sums.
+ * A pass consists of products and of operations between them: norms, attention, activations, sums.
  *
- *	Products. Kernels add in different orders, so their products differ in the last places of a float. How
- *	much a row may differ from exact arithmetic is known (product/product.h). So each product of each pass
- *	is compared with a sum in double. Its terms are the floats that the product was given and the
- *	layer's weights, both rounded to bf16 here, by another rule than that of num/half.h. The bias is that
- *	of the layer.
+ *	Products. Kernels add in different orders, so their products differ in the last places of a float.
+ *	product/product.h has a bound of the difference from exact arithmetic. So each product of each pass is
+ *	compared with a sum in double. Its terms are the floats of the input and the layer's weights, both
+ *	rounded to bf16 here, by another rule than that of num/half.h. The bias is that of the layer.
  *
- *	Between products nothing depends on the kernels, not even a bit (num/clones.h, attention_tile.c). So
- *	in a third pass, by plain kernels too, each product's output is replaced, once it is judged, by the
- *	one of the first pass. Then both passes must give each product the same bits, and end with the same
- *	logits.
+ *	Between products, no bit depends on the kernels (num/clones.h, attention_tile.c). So a third pass,
+ *	also with plain kernels, replaces the output of each product, after its check, by that of the first
+ *	pass. Then both passes must give each product the same bits, and end with the same logits.
  *
- * If both hold, the passes are one function but for the last places of products.
+ * If both hold, the passes are one function except for the last places of products.
  *
- * The logits themselves have no bound that is of use. A float close to the middle of two bf16 numbers may be
- * rounded up in one pass and down in the other. Rounding is monotone, so this happens only where the floats
- * differ. The first time they differ by the bounds of products, but a step of bf16 is 2^16 steps of float:
- * what is computed from it differs by much more, and is rounded again. Such flips, and how far apart they
- * leave the logits, are printed.
+ * There is no useful bound for the logits themselves. A float close to the middle of two bf16 numbers may be
+ * rounded up in one pass and down in the other. Rounding is monotone, so this happens only if the floats
+ * differ. The first such difference is within the bounds of products. But a step of bf16 is 2^16 steps of
+ * float, so later numbers differ by much more, and are rounded again. The test prints such flips and the
+ * differences of the logits.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -59,7 +57,7 @@ static double to_bf16(double x)
 	return rint(x / step_at(x)) * step_at(x);
 }
 
-/* Rounds them all; the largest magnitude. */
+/* Rounds all numbers; returns the largest magnitude. */
 static double round_all(size_t n, double y[n], const float x[n])
 {
 	double max = 0;
@@ -70,8 +68,9 @@ static double round_all(size_t n, double y[n], const float x[n])
 }
 
 /*
- * How far outputs first .. first + n - 1 are from exact arithmetic, in bounds of the product's row: at most 1
- * if it is right. before: [m][n] what was in y, and is added to; or NULL.
+ * The distance of outputs first .. first + n - 1 from exact arithmetic, in bounds of the product's row: at
+ * most 1 if the product is right. before: [m][n] the old contents of y, if the product is added to y; or
+ * NULL.
  */
 static double judge(const struct product *p, size_t first, size_t n, size_t m, const float x[m][p->l->in],
 	size_t stride, const float y[m][stride], const float *before)
@@ -105,7 +104,7 @@ static double judge(const struct product *p, size_t first, size_t n, size_t m, c
 	return worst;
 }
 
-/* Rounded once to bf16, product by product, of layers of every kind. */
+/* Products are rounded once to bf16, each by itself, for layers of every kind. */
 static void bf16_products_of_layers(void **unused)
 {
 	enum { OUT = 75, IN = 67, M = 40, GROUPS = 5 };
@@ -156,13 +155,13 @@ static void bf16_products_of_layers(void **unused)
 
 /* ---- passes ---- */
 
-enum { CALLS = 1024 };			/* of a pass, at most */
+enum { CALLS = 1024 };			/* max products of a pass */
 
 struct matrix { size_t rows, columns; float *x; };
 
-/* What products were given, before it was rounded, and what they gave; by one thread, so in order. */
+/* Inputs of products before rounding, and outputs, recorded in order by one thread. */
 struct pass {
-	const struct pass *leader;	/* whose outputs it goes on with, or NULL */
+	const struct pass *leader;	/* the pass whose outputs replace its own, or NULL */
 	size_t inputs, outputs;
 	struct matrix input[CALLS], output[CALLS];
 	const void *prepared;		/* of the last input */
@@ -171,7 +170,7 @@ struct pass {
 	float *logits;
 };
 static struct pass own, plain, guided;
-static struct pass *running;		/* NULL: nobody looks */
+static struct pass *running;		/* NULL: not recording */
 static struct { enum cpu kind; bool pairs, tiles; } native;
 
 static struct matrix copy(size_t rows, size_t columns, size_t stride, const float x[rows][stride])
@@ -193,7 +192,7 @@ static bool same_bits(const struct matrix *a, const struct matrix *b)
 	return same_shape(a, b) && !memcmp(a->x, b->x, a->rows * a->columns * sizeof *a->x);
 }
 
-/* The linker puts these before the functions that other files call (ld --wrap). */
+/* The linker calls these before the functions of other files (ld --wrap). */
 const void *__real_product_input(const struct product *p, size_t m, void *workspace,
 	const float x[m][p->l->in], const uint8_t *modality);
 const void *__wrap_product_input(const struct product *p, size_t m, void *workspace,
@@ -266,10 +265,10 @@ static void clear(struct pass *r)
 	*r = (struct pass){ 0 };
 }
 
-/* Inputs that two passes round to different numbers, and how many steps these are apart. */
+/* Counts inputs that two passes round to different numbers, and the steps between them. */
 struct flips { size_t n, of; double steps; bool parted; };
 
-/* Up to where an expert is sent other tokens: from there on inputs are of others. */
+/* Up to the first expert that receives other tokens: after it, inputs belong to other tokens. */
 static struct flips count_flips(const struct pass *a, const struct pass *b)
 {
 	struct flips y = { 0 };
@@ -291,7 +290,7 @@ static struct flips count_flips(const struct pass *a, const struct pass *b)
 	return y;
 }
 
-/* The processor's kernels again, and nothing left of another test, also of one that failed. */
+/* Restores the kernels of the processor after another test, also after one that failed. */
 static int fresh(void **unused)
 {
 	(void)unused;
@@ -301,7 +300,7 @@ static int fresh(void **unused)
 	return 0;
 }
 
-/* By the kernels at hand. */
+/* With the current kernels. */
 static void run_model(const char *name, struct reference *r)
 {
 	const enum cpu kind = cpu;
@@ -330,7 +329,7 @@ static void run_model(const char *name, struct reference *r)
 	for (size_t k = 0; k < own.inputs; k++)
 		assert_true(same_bits(&own.input[k], &guided.input[k]));
 	assert_memory_equal(own.logits, guided.logits, n * sizeof *own.logits);
-	assert_true(off > 1e-4);	/* the float pass is nearer: tests/forward.c */
+	assert_true(off > 1e-4);	/* the float pass is closer: tests/forward.c */
 	clear(&own), clear(&plain), clear(&guided);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * block -- a block of whatever its architecture's row describes, against the same block written plainly in
- * double: rows that no model of the table has, too
+ * block -- a block of any architecture against the same block in plain double loops, including rows that no
+ * model of the table has
  */
 #include <math.h>
 #include <setjmp.h>
@@ -33,14 +33,14 @@ static float uniform(void)
 	return (float)(2 * random_uniform(&stream, drawn++) - 1);
 }
 
-/* Everything that a row may say of a block. */
+/* All settings that a row may have for a block. */
 static const struct variant {
 	const char *name;
 	struct architecture row;
 	double scale, cap;
 	size_t rotary, window;
-	bool plain;		/* no gate */
-	bool mixture, shared, normalized;	/* of experts */
+	bool plain;		/* without a gate projection */
+	bool mixture, shared, normalized;	/* mixture of experts */
 } variants[] = {
 	{ "serial", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, .plain = false },
 	{ "layer norms", { .norm_kind = NORM_LAYER }, 1, 0, DIM, 3, .plain = true },
@@ -262,11 +262,11 @@ static void plain_rotate(const struct stack *s, size_t heads, size_t position, d
 		}
 }
 
-/* How keys and values are kept. */
+/* The rounding of keys and values. */
 struct keep {
 	struct cache_format cache;
 	size_t hadamard;		/* order; 0: none */
-	double margin;			/* of what was rounded, how far the nearest was from where it turns */
+	double margin;			/* the smallest distance of a rounded number to a tie */
 };
 
 static void margin(struct keep *keep, double distance)
@@ -274,7 +274,7 @@ static void margin(struct keep *keep, double distance)
 	keep->margin = fmin(keep->margin, distance);
 }
 
-/* The nearest value of the grid, by looking at all. */
+/* The nearest value of the grid, by comparison with all values. */
 static double nearest(struct keep *keep, double x, double scale)
 {
 	const struct format *f = &keep->cache.format;
@@ -306,7 +306,7 @@ static void plain_round(struct keep *keep, size_t n, double *x)
 		x[i] = (nearest(keep, x[i] / scale + zero, scale) - zero) * scale;
 }
 
-/* x H/√n, H as the transform has it: tests/hadamard.c holds that against its definition. */
+/* x H/√n with the H of the transform, which tests/hadamard.c compares with its definition. */
 static void plain_mix(size_t n, double *x)
 {
 	struct hadamard h;
@@ -323,7 +323,7 @@ static void plain_keep(struct keep *keep, double q[Q], double k[K], double v[K])
 {
 	const size_t group = keep->cache.group ? keep->cache.group : DIM, n = keep->hadamard;
 
-	if (!keep->cache.format.kind)	/* the scores of queries and keys are the same without it */
+	if (!keep->cache.format.kind)	/* scores are the same without it */
 		return;
 	for (size_t i = 0; n && i < Q; i += n)
 		plain_mix(n, q + i);
@@ -374,7 +374,7 @@ static void plain_attend(const struct stack *s, size_t p, double y[Q], const dou
 	}
 }
 
-/* y += share · down(act(gate) · up), layers of these names, of n channels. */
+/* y += share · down(act(gate) · up), with layers of these names and n channels. */
 static void plain_branch(const struct part *part, const char *gate_name, const char *up_name,
 	const char *down_name, size_t n, double share, double y[HIDDEN], const double x[HIDDEN])
 {
@@ -392,7 +392,7 @@ static void plain_branch(const struct part *part, const char *gate_name, const c
 		y[i] += share * down[i];
 }
 
-/* The experts with fewer than CHOSEN larger logits, each by its part of the exponentials. */
+/* The experts with fewer than CHOSEN larger logits, each with its share of the exponentials. */
 static void plain_mixture(const struct part *part, const struct stack *s, double y[HIDDEN],
 	const double x[HIDDEN])
 {
@@ -477,7 +477,7 @@ static void plain_block(const struct part *part, const struct stack *s, struct k
 	}
 }
 
-/* The largest, by the largest number expected. */
+/* The largest difference, relative to the largest expected number. */
 static double difference(const float x[TOKENS][HIDDEN], const double expected[TOKENS][HIDDEN])
 {
 	double worst = 0, max = 0;
@@ -491,8 +491,8 @@ static double difference(const float x[TOKENS][HIDDEN], const double expected[TO
 	return worst / max;
 }
 
-/* Some 200 sums of products in float for each number, each rounded to 2^-24 of its terms: 1e-5 of the
- * largest is far beyond them. */
+/* Each number is the result of some 200 float sums of products, each rounded to 2^-24 of its terms. 1e-5 of
+ * the largest number is far beyond these errors. */
 static void all_variants(enum cpu kind)
 {
 	const struct sequence whole = { .length = TOKENS };
@@ -506,7 +506,7 @@ static void all_variants(enum cpu kind)
 		const struct stack *s = c.stack;
 		struct part *part = write_block(s, 0);
 		struct block *b = block_read(part, &c, &(struct execution){ 0 }, s, 0);
-		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in pieces of 4 tokens */
+		struct work work = work_make(s, TOKENS, 4, TOKENS);	/* the MLP in chunks of 4 tokens */
 		float x[TOKENS][HIDDEN];
 		double y[TOKENS][HIDDEN], worst;
 
@@ -523,7 +523,7 @@ static void all_variants(enum cpu kind)
 	}
 }
 
-/* The inputs of projections, as they were seen, and how often; of experts each by itself. */
+/* The inputs of projections and the number of calls, separately for experts. */
 enum { OF_EXPERTS = PROJECTIONS, SLOTS = OF_EXPERTS + 2 * EXPERTS };
 struct seen {
 	float *x[SLOTS];
@@ -552,14 +552,14 @@ static void see_expert(void *arg, size_t block, enum projection_name p, size_t e
 	keep(arg, OF_EXPERTS + 2 * expert + (p == PROJECTION_EXPERT_DOWN), rows * in, x);
 }
 
-/* The projection that a slot belongs to. */
+/* The projection of a slot. */
 static unsigned projection_of(size_t slot)
 {
 	return (unsigned)(slot < OF_EXPERTS ? slot :
 		slot % 2 ? PROJECTION_EXPERT_DOWN : PROJECTION_EXPERT_GATE_UP);
 }
 
-/* All of these inputs, each by a stage, and the rest: the same bits as in one pass. */
+/* All of these inputs, each from a stage, and then the rest of the block: the same bits as in one pass. */
 static void run_stages(const struct block *b, struct work *w, const struct batch *batch, unsigned inputs,
 	const float from[TOKENS][HIDDEN], const float to[TOKENS][HIDDEN], const struct seen *once)
 {
@@ -590,7 +590,7 @@ static void run_stages(const struct block *b, struct work *w, const struct batch
 	}
 }
 
-/* Every set of the projections that the block has. */
+/* Every subset of the projections of the block. */
 static void run_sets(const struct block *b, struct work *w, const struct batch *batch,
 	const float from[TOKENS][HIDDEN], const float to[TOKENS][HIDDEN], const struct seen *once)
 {
@@ -648,7 +648,7 @@ static void blocks_are_their_rows(void **unused)
 	cpu = kind, cpu_widest = widest;
 }
 
-/* Tokens in pieces of so many behind a cache. */
+/* Tokens in chunks of this size, with a cache. */
 static void by_pieces(const struct block *b, struct work *w, size_t piece, float x[TOKENS][HIDDEN])
 {
 	struct cache cache = cache_make(b->stack, 1, TOKENS);
@@ -664,8 +664,8 @@ static void by_pieces(const struct block *b, struct work *w, size_t piece, float
 }
 
 /*
- * Numbers of which a key, a value or a zero point lies so near to where rounding turns that sums in float may
- * fall on the other side are drawn again: keys are sums of some 50 terms of at most 4, each rounded to 2^-24.
+ * Numbers are drawn again if a key, a value or a zero point is so near to a point where rounding changes that
+ * float sums may fall on the other side. Keys are sums of some 50 terms of at most 4, each rounded to 2^-24.
  */
 static void draw_apart(const struct part *part, const struct stack *s, struct keep *keep,
 	float x[TOKENS][HIDDEN], double y[TOKENS][HIDDEN])
@@ -681,7 +681,7 @@ static void draw_apart(const struct part *part, const struct stack *s, struct ke
 	} while (keep->margin < 1e-5);
 }
 
-/* One of six variants each time, so that all have a turn. */
+/* One of six variants in each run, so that all occur. */
 static void kept_in(size_t round, const char *format, size_t group, size_t hadamard)
 {
 	const struct sequence whole = { .length = TOKENS };
@@ -712,7 +712,7 @@ static void kept_in(size_t round, const char *format, size_t group, size_t hadam
 			by_pieces(b, &work, piece, kept);
 			max = fmax(max, difference(kept, y));
 		}
-		assert_memory_equal(kept, at_once, sizeof kept);	/* the last piece was all of them */
+		assert_memory_equal(kept, at_once, sizeof kept);	/* the last chunk had all tokens */
 		work_free(&work);
 		block_free(b);
 		part_close(part);

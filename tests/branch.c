@@ -21,14 +21,14 @@
 #include "num/linalg.h"
 #include "transform/quantizer.h"
 
-/* W [m][n], H = Xᵀ X of tokens, in float as the methods see it. */
+/* W [m][n], H = Xᵀ X of tokens, in float as the methods read them. */
 struct problem {
 	size_t m, n;
 	float *w, *h;
 	struct linear linear;
 };
 
-/* dead: the channel whose inputs are 0; n: none. */
+/* dead: the channel with inputs 0; n: none. */
 static struct problem problem(size_t m, size_t n, size_t tokens, size_t dead)
 {
 	const struct random_stream stream = random_open(n, "problem");
@@ -112,7 +112,7 @@ static void made_free(struct branch_layer *l)
 	free(l->a), free(l->b), free(l->codes.memory), free(l->code_a.memory), free(l->code_b.memory);
 }
 
-/* What codes stand for: (grid[code] - zero) · scale/scale_tensor. */
+/* The values of codes: (grid[code] - zero) · scale/scale_tensor. */
 static void decode(const struct format *f, size_t rows, size_t columns, long group,
 	const struct codes *c, double *y)
 {
@@ -128,7 +128,7 @@ static void decode(const struct format *f, size_t rows, size_t columns, long gro
 		}
 }
 
-/* Scale and zero of the range of n numbers. */
+/* Scale and zero point from the range of n numbers. */
 static void range(const struct format *f, size_t n, const double *p, float *scale, uint8_t *zero)
 {
 	double low = 0, high = 0;
@@ -172,7 +172,7 @@ static void quantized(struct format f, long group, size_t m, size_t n, double *q
 		}
 }
 
-/* a becomes its inverse, of a positive definite [n][n]: Gauss and Jordan. */
+/* Replaces a positive definite a [n][n] by its inverse: Gauss and Jordan. */
 static void invert(size_t n, double *a)
 {
 	for (size_t k = 0; k < n; k++) {
@@ -193,8 +193,8 @@ static void invert(size_t n, double *a)
 	}
 }
 
-/* GPTQ: columns one by one, the inverse of H without the columns that are done, a group's range when its
- * first column is reached. */
+/* GPTQ: columns one by one, with the inverse of H without the finished columns. The range of a group is taken
+ * when its first column is reached. */
 static void gptq(const struct format *f, long group, size_t m, size_t n, double *q, const double *p,
 	const double *h)
 {
@@ -232,7 +232,8 @@ static double trace(size_t m, size_t n, const double *e, const double *h)
 	return y;
 }
 
-/* A [r][n], B [m][r] of the least tr((E - B A) H (E - B A)ᵀ), H = L Lᵀ; columns and rows of one norm. */
+/* A [r][n], B [m][r] with the smallest tr((E - B A) H (E - B A)ᵀ), H = L Lᵀ; column k of B and row k of A
+ * have the same norm. */
 static void low_rank(size_t m, size_t n, size_t r, double *a, double *b, const double *e, const double *h)
 {
 	double *l = xalloc(n * n, sizeof *l), *y = xalloc(m * n, sizeof *y), *u = xalloc(m * m, sizeof *u);
@@ -268,7 +269,7 @@ static void low_rank(size_t m, size_t n, size_t r, double *a, double *b, const d
 	free(l), free(y), free(u), free(square);
 }
 
-/* E = W - Q - B A; q, a NULL: none. */
+/* E = W - Q - B A; q or a NULL: without that term. */
 static void less(const struct problem *p, size_t r, double *e, const double *q, const double *a,
 	const double *b)
 {
@@ -282,7 +283,8 @@ static void less(const struct problem *p, size_t r, double *e, const double *q, 
 		}
 }
 
-/* CALDERA's turns: B to A under H, A to B, each rounded; the best pair to a, b. P in e. */
+/* The alternating steps of CALDERA: B for A under H, A for B, each rounded; a, b receive the best pair. P is
+ * in e. */
 static void rounds(const struct problem *p, const struct branch_settings *s, double *a, double *b,
 	const double *e, const double *h)
 {
@@ -334,7 +336,7 @@ static void rounds(const struct problem *p, const struct branch_settings *s, dou
 	free(now_a), free(now_b), free(g), free(d), free(t), free(x);
 }
 
-/* The loss of a method, each as its paper has it. */
+/* The loss of a method, each by its paper. */
 static double plain(const struct problem *p, const char *name, const struct branch_settings *s, size_t steps)
 {
 	const size_t m = p->m, n = p->n, r = s->rank;
@@ -387,7 +389,7 @@ static double plain(const struct problem *p, const char *name, const struct bran
 	return kept;
 }
 
-/* The loss of what a layer holds. */
+/* The loss of the stored layer. */
 static double held(const struct problem *p, const struct branch_layer *l, const struct linear *main)
 {
 	const struct branch_settings *s = l->settings;
@@ -417,13 +419,13 @@ static double held(const struct problem *p, const struct branch_layer *l, const 
 	return y;
 }
 
-/* Products of floats in a loss: each of n terms of relative error 2^-24, far less than this. */
+/* Products of floats in a loss: each of n terms has a relative error of 2^-24, far less than this. */
 static bool near(double x, double y)
 {
 	return fabs(x - y) <= 1e-4 * fabs(y);
 }
 
-/* With numbers of the branch as floats; svdquant in few steps, so that no rounding lies near a tie. */
+/* With numbers of the branch as floats. svdquant has few steps, so that no rounding is near a tie. */
 static void algorithms(void **unused)
 {
 	static const struct { const char *name; size_t steps; } rows[] = {
@@ -454,7 +456,8 @@ static void algorithms(void **unused)
 		}
 }
 
-/* CALDERA with A and B in a format whose rounding does not know the sign, which a singular vector lacks. */
+/* CALDERA with A and B in a format whose rounding is symmetric in sign, since the sign of a singular vector
+ * is not determined. */
 static void factors_in_rounds(void **unused)
 {
 	const struct branch_method *y = method("caldera");
@@ -473,7 +476,7 @@ static void factors_in_rounds(void **unused)
 	problem_free(&p);
 }
 
-/* What the report says is what the layer holds; A and B are numbers of their type or format. */
+/* The report equals the stored layer. A and B are numbers of their type or format. */
 static void as_stored(void **unused)
 {
 	const char *const storages[] = { "uint4", "e2m1", "nvfp4", "mxfp4", "int3" };
@@ -512,7 +515,7 @@ static void as_stored(void **unused)
 				else
 					assert_true(x == back);
 			}
-			/* mxfp4's ranges saturate; scales of nvfp4 have few bits */
+			/* ranges of mxfp4 saturate; scales of nvfp4 have few bits */
 			assert_true(isnan(l.report.bound) == (strcmp(y->name, "fbquant") &&
 				strcmp(y->name, "svdquant")));
 			if (!isnan(l.report.bound) && strcmp(storages[i], "mxfp4") &&
@@ -523,7 +526,7 @@ static void as_stored(void **unused)
 	problem_free(&p);
 }
 
-/* A main path that is given is kept; what is made under H is at least as good there. */
+/* A given main path is kept. A main path that is fitted under H is at least as good under H. */
 static void given(void **unused)
 {
 	enum { M = 70, N = 64, R = 6 };
@@ -556,7 +559,7 @@ static void given(void **unused)
 	made_free(&low), problem_free(&p);
 }
 
-/* Fewer tokens than channels, a channel without input, no H where none is needed, W = 0. */
+/* Fewer tokens than channels, a channel without input, no H for methods that need none, W = 0. */
 static void singular(void **unused)
 {
 	enum { M = 40, N = 48, R = 8 };
@@ -666,7 +669,7 @@ static void refused(void **unused)
 			assert_true(l.report.status == STATUS_BAD_MAIN && l.report.index == 4);
 			made_free(&l);
 		}
-		/* products of A and B are of W's size: beyond 65504² no f16 is left for them */
+		/* products of A and B have the size of W: beyond 65504² they do not fit f16 */
 		for (size_t i = 0; i < 6 * 16; i++)
 			p.w[i] *= 1e12f;
 		s.type = HALF_F16, l = run(&p, y, &s, NULL);

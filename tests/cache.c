@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cache -- keys and values rounded group by group, and where they are kept */
+/* cache -- keys and values rounded group by group, and their positions in the cache */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,14 +52,14 @@ static void rounded(const char *format, size_t head, size_t group, size_t heads,
 		CASE("one %d", (int)one);
 		cpu = one;
 		fill(all, x);
-		memset(x, 0, (group ? group : head) * sizeof *x);	/* a group of nothing */
+		memset(x, 0, (group ? group : head) * sizeof *x);	/* a group of zeros */
 		x[stride] = 1e-45f;
 		memcpy(y, x, all * sizeof *x);
 		cache_round(&f, head, rows, stride, n, x);
 		for (size_t t = 0; t < rows; t++)
 			for (size_t i = 0; i < n; i += group ? group : head)
 				plain_round(&f.format, group ? group : head, y + t * stride + i);
-		assert_memory_equal(x, y, all * sizeof *x);	/* what stands between rows too */
+		assert_memory_equal(x, y, all * sizeof *x);	/* bytes between rows are unchanged too */
 	}
 	cpu = kind;
 	free(x), free(y);

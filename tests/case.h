@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * case.h -- which case of a loop a C test is at when it fails
+ * case.h -- the name of the current case when a C test with a loop fails
  *
- * CASE("%s %s", model, format) in a loop names it. Where an assertion fails, or the test crashes, standard
- * error has the last name. A test begins without one. Include it after cmocka.h.
+ * CASE("%s %s", model, format) in a loop names the case. If an assertion fails or the test crashes, the last
+ * name is printed to standard error. A test begins without a name. Include it after cmocka.h.
  */
 #ifndef CASE_H
 #define CASE_H
@@ -13,7 +13,7 @@ static char case_name[256];
 
 #define CASE(...) ((void)snprintf(case_name, sizeof case_name, __VA_ARGS__))
 
-/* What cmocka calls in place of a test; *state points to the test. */
+/* cmocka calls this in place of a test; *state points to the test. */
 static inline void case_run(void **state)
 {
 	void (*const *const test)(void **) = *state;
@@ -21,7 +21,7 @@ static inline void case_run(void **state)
 
 	case_name[0] = 0;
 	(*test)(&none);
-	case_name[0] = 0;		/* a test that fails does not get here */
+	case_name[0] = 0;		/* not reached if the test fails */
 }
 
 static inline int case_end(void **state)

@@ -31,7 +31,7 @@ static double uniform(void)
 	return (double)(z >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Correlated inputs; columns in another order than they stand, two of them left out; a row and a group of
+/* Correlated inputs; columns in another order than in storage, without two of them; a row and a group of
  * 0. */
 static int make(void **unused)
 {
@@ -82,7 +82,7 @@ static struct format format_of(const char *name)
 	return f;
 }
 
-/* Scale, zero and rounding of one group of one row, by its shrunk ends. */
+/* Scale, zero point and rounding of one group of one row, with its shrunk range. */
 struct point { double s, z, high, low; };
 
 static struct point point_of(const struct format *f, double high, double low)
@@ -94,7 +94,7 @@ static struct point point_of(const struct format *f, double high, double low)
 	return (struct point){ (double)s, f->asymmetric ? z : 0, high, low };
 }
 
-/* The nearest value of the format, from the list of them. */
+/* The nearest value of the format, from the list of values. */
 static double value(const struct format *f, double x, struct point p)
 {
 	double best = INFINITY, y = 0;
@@ -108,7 +108,8 @@ static double value(const struct format *f, double x, struct point p)
 	return y;
 }
 
-/* The surrogate: what rounding and clipping did at the point `at` is held constant, ends are those of p. */
+/* The surrogate: the effects of rounding and clipping at the point `at` are constants, the ends of the range
+ * are those of p. */
 static double surrogate(const struct format *f, double x, struct point at, struct point p)
 {
 	double bottom = INFINITY, max = -INFINITY, s, z;
@@ -125,7 +126,7 @@ static double surrogate(const struct format *f, double x, struct point at, struc
 	return (x / s + value(f, x, at) / at.s - x / at.s) * s;
 }
 
-/* e H eᵀ of a row; p: of each group, at: NULL, or where the surrogate stands. */
+/* e H eᵀ of a row. p: the parameters of each group. at: NULL, or the point of the surrogate. */
 static double loss_of(const struct format *f, size_t row, const struct point p[GROUPS], const struct point
 	*at)
 {
@@ -160,7 +161,7 @@ static double sigmoid(double u)
 	return 1 / (1 + exp(-u));
 }
 
-/* Where a row stands: by its u. */
+/* The parameters of a row from its u. */
 static void points_of(const struct format *f, size_t row, const double u[GROUPS][2], struct point p[GROUPS])
 {
 	double end[GROUPS][2];
@@ -171,7 +172,7 @@ static void points_of(const struct format *f, size_t row, const double u[GROUPS]
 			(double)(float)sigmoid(u[g][1]) * end[g][1]);
 }
 
-/* ∂ loss by an end of a group, by differences of the surrogate. */
+/* ∂ loss / ∂ one end of a group, by differences of the surrogate. */
 static double slope_of(const struct format *f, size_t row, const struct point at[GROUPS], size_t g, size_t k)
 {
 	struct point p[2][GROUPS];
@@ -184,7 +185,7 @@ static double slope_of(const struct format *f, size_t row, const struct point at
 	return (loss_of(f, row, p[1], at) - loss_of(f, row, p[0], at)) / (2 * step);
 }
 
-/* Float products of e H, cancelling in a sum over a group's columns: a part of the largest slope of all. */
+/* Float products of e H cancel in a sum over a group's columns: an error relative to the largest slope. */
 static void gradient(void **unused)
 {
 	(void)unused;
@@ -220,7 +221,7 @@ static void gradient(void **unused)
 		}
 }
 
-/* Adam in double on the slopes by differences: the u of a row after every step; returns the least loss. */
+/* Adam in double on the slopes by differences: the u of a row after each step; returns the smallest loss. */
 static double descend(const struct format *f, size_t row, size_t steps, double rate, double kept[GROUPS][2],
 	double *start)
 {
@@ -259,7 +260,7 @@ static double descend(const struct format *f, size_t row, size_t steps, double r
 	return min;
 }
 
-/* A weight within rounding of a tie may take a row another way: of 24 rows one. */
+/* A weight within rounding of a tie may send a row another way: one of 24 rows. */
 static void few_steps(void **unused)
 {
 	(void)unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * config -- config.json and the table of architectures: keys and defaults, what every row
- * must be, and where the rows of fused layers stand
+ * config -- config.json and the table of architectures: keys and defaults, requirements for every row, and
+ * the position of the rows of fused layers
  */
 #include <math.h>
 #include <setjmp.h>
@@ -87,7 +87,7 @@ static void keys(void **unused)
 	assert_int_equal(stack_window(c.stack, 2), 0);
 }
 
-/* Without any key but model_type: the defaults of transformers 5's classes, configuration_TYPE.py. */
+/* Without any key except model_type: the defaults of classes of transformers 5, configuration_TYPE.py. */
 static void defaults_of_classes(void **unused)
 {
 	static const struct {
@@ -166,7 +166,7 @@ static void defaults_of_classes(void **unused)
 	}
 }
 
-/* Experts: defaults of classes, names of one another, and which blocks have them. */
+/* Experts: defaults of classes, keys with different names, and the blocks that have experts. */
 static void experts(void **unused)
 {
 	static const struct {
@@ -220,7 +220,7 @@ static void experts(void **unused)
 	}
 }
 
-/* Values that only some classes have, of models of one block for each kind. */
+/* Values that only some classes have, in models with one block of each kind. */
 static void defaults_of_gemma(void **unused)
 {
 	struct config c = config_parse("x", "{\"model_type\": \"gemma2\", \"num_hidden_layers\": 4}");
@@ -243,7 +243,7 @@ static void defaults_of_gemma(void **unused)
 	config_free(&c);
 }
 
-/* A layer's path is that of its other members. */
+/* The path of a layer is the path of its members. */
 static void check_path(const struct layer_ref *layer)
 {
 	char *path = layer_ref_path(layer);
@@ -252,7 +252,7 @@ static void check_path(const struct layer_ref *layer)
 	free(path);
 }
 
-/* What other files rely on, for every row of the table. */
+/* Requirements of other files for every row of the table. */
 static void rows_are_whole(void **unused)
 {
 	(void)unused;
@@ -275,7 +275,7 @@ static void rows_are_whole(void **unused)
 		assert_string_equal(a->layout[0], a->embedding);
 		assert_int_equal(!c.stack->rotary, a->position != NULL);
 		assert_int_equal(!a->head_norm[0], !a->head_norm[1]);
-		/* stack_rope(): slides is there */
+		/* stack_rope() reads slides */
 		assert_true(!a->local_theta_key || a->sliding_kind == SLIDING_PATTERN);
 		assert_int_equal(a->sliding_kind == SLIDING_PATTERN, a->absent.pattern > 0);
 		assert_true(!a->before_key || (!a->parallel && !a->norm[AFTER_MLP]));
@@ -327,7 +327,7 @@ static void rows_are_whole(void **unused)
 	}
 }
 
-/* Every layer of a stack before the language model has the path of its other members, below its block's. */
+/* Every layer of a stack before the language model has the path of its members, below that of its block. */
 static void check_stack(const struct config *c, const struct stack *s, size_t block)
 {
 	char *above = stack_block_path(s, block);
@@ -344,8 +344,8 @@ static void check_stack(const struct config *c, const struct stack *s, size_t bl
 	free(above);
 }
 
-/* What other files rely on, for every row of a model that sees images: nothing reads a norm or a head behind
- * the blocks of an encoder, and a projector is one block that has no number. */
+/* Requirements of other files for every row of a vision-language model: no norm or head is read after the
+ * blocks of an encoder, and a projector is one block without a number. */
 static void encoders_are_whole(void **unused)
 {
 	(void)unused;
@@ -371,7 +371,7 @@ static void encoders_are_whole(void **unused)
 		}
 }
 
-/* The rows of a checkpoint's tensor that are the layer's, in its order, by stack_rows(). */
+/* The rows of a checkpoint's tensor that belong to the layer, in its order, from stack_rows(). */
 static void rows_of(const struct stack *s, const struct linear_row *row, size_t n, size_t at[n])
 {
 	struct row_place p = stack_rows(s, row);
@@ -381,7 +381,7 @@ static void rows_of(const struct stack *s, const struct linear_row *row, size_t 
 		at[i] = i / p.each * (p.rows / p.groups) + p.before + i % p.each;
 }
 
-/* Layers that one tensor holds, as no row has them: Phi-3's, and interleaved ones with fewer key heads. */
+/* Layers in one tensor in layouts that no row has: as in Phi-3, and interleaved with fewer key heads. */
 static void fused_layers(void **unused)
 {
 	enum { D = 3, HEADS = 4, KV = 2, INNER = 5, Q = HEADS * D, ROW = D * (HEADS / KV + 2) };

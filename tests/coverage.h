@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * coverage.h -- before every file of a build with COVERAGE=1: _exit(), by which
- * errors end, writes what was counted, where that is allowed: not as another user
+ * coverage.h -- included before every file of a build with COVERAGE=1, so that counts are written at _exit()
  *
- * Calls by which libgcov writes do not fail, since it crashes where there is no
- * memory: tests/fault/shim.c is told before, at exit by a destructor, which runs
- * before libgcov's as it has no priority.
+ * Errors end a program by _exit(). Counts are not written if the file is not writable, as for another user.
+ *
+ * Calls of libgcov must not be made to fail, since libgcov crashes without memory. tests/fault/shim.c is told
+ * before, at exit, by a destructor. It runs before the destructor of libgcov, since it has no priority.
  */
 #include <gcov.h>
 #include <unistd.h>

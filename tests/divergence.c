@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * divergence -- two models target by target against plain sums in double over
- * their whole logits, and the numbers of an answer worked out by hand
+ * divergence -- two models target by target against plain sums in double over their whole logits, and the
+ * metrics of an example computed by hand
  */
 #include <math.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static float draw(void)
 	return (float)(2 * random_uniform(&stream, drawn++) - 1);
 }
 
-/* A model that has come to its output layer, which is all of it. */
+/* A model after its last block: only the output layer remains. */
 struct made {
 	struct config config;
 	struct execution execution;
@@ -49,7 +49,7 @@ static struct windows make_windows(size_t n, size_t ctx, size_t vocab)
 		id[i] = (int32_t)(random_bits(&stream, drawn++) % vocab);
 	w = windows_cut("x", &(struct tokens){ .n = n * ctx, .id = id, .bos = -1 }, 0, ctx, 0);
 	free(id);
-	for (size_t i = 0; i < n; i++)		/* targets need not begin at 1, nor go on to the end */
+	for (size_t i = 0; i < n; i++)		/* targets may begin after 1 and end before the last */
 		for (size_t p = 0; p + 1 < ctx; p++)
 			if (p < 3 * i || p + 1 >= ctx - 2 * i)
 				w.target[i * ctx + p] = -1, w.targets--;
@@ -76,7 +76,7 @@ static void unmake(struct made *m)
 	free(m->weight), free(m->bias), free(m);
 }
 
-/* Logits that grow along the vocabulary: a new largest one in tile after tile. */
+/* Logits that grow along the vocabulary: each tile has a new largest one. */
 static struct made *make_first(const struct windows *w)
 {
 	struct made *m = make(w, VOCAB, HIDDEN);
@@ -88,7 +88,7 @@ static struct made *make_first(const struct windows *w)
 	return m;
 }
 
-/* The first with every number changed by up to `noise`. */
+/* The first model with every number changed by at most `noise`. */
 static struct made *make_near(const struct made *from, const struct windows *w, float noise)
 {
 	struct made *m = make(w, VOCAB, HIDDEN);
@@ -111,7 +111,7 @@ static void keep(void *arg, size_t row, size_t m, size_t first, size_t n, const 
 			memcpy(w->y[k] + (row + i) * w->vocab + first, y[k] + i * n, n * sizeof *y[k]);
 }
 
-/* Long, as a double of some thousands does not hold its own last places. */
+/* long double, since the last places of a double of some thousands are too coarse. */
 static long double log_sum(size_t n, const float y[n])
 {
 	double sum = 0, max = -INFINITY;
@@ -133,7 +133,8 @@ static size_t top(size_t n, const float y[n])
 	return best;
 }
 
-/* divergence_of() against the whole logits of both. Returns how many targets agree, and the largest kl. */
+/* divergence_of() against the whole logits of both models. Returns the number of targets that agree, and the
+ * largest kl. */
 static size_t held_against_whole(struct made *m, struct made *a, const struct windows *w, double bound,
 	double *largest)
 {
@@ -189,9 +190,9 @@ static void models_are_compared_over_the_whole_vocabulary(void **unused)
 	assert_true(agree > w.targets / 10 && agree < w.targets && largest > 1e-2);
 	held_against_whole(m, nearest, &w, 1e-12, &largest);
 	print_message("# nearest: kl up to %g\n", largest);
-	/* of the order of the square of 1e-6 times the logits */
+	/* about the square of 1e-6 times the logits */
 	assert_true(largest > 0 && largest < 1e-9);
-	/* another format of weights, and a head with a bias: logits far off */
+	/* another format of weights, and a head with a bias: very different logits */
 	for (size_t i = 0; i < VOCAB; i++)
 		near->bias[i] = -300 + draw();
 	half_narrow(VOCAB * HIDDEN, half, near->weight, HALF_BF16);
@@ -206,8 +207,8 @@ static void models_are_compared_over_the_whole_vocabulary(void **unused)
 }
 
 /*
- * A head of hidden size 12 beside one of 8; and weights so large that most of the vocabulary has no
- * probability in double.
+ * A head of hidden size 12 and one of 8; and weights so large that most of the vocabulary has probability 0
+ * in double.
  */
 static void models_differ_in_size(void **unused)
 {
@@ -272,7 +273,7 @@ static void threads_do_not_matter(void **unused)
 	windows_free(&w);
 }
 
-/* P = (0.9, 0.1) of the other model, Q = (0.5, 0.5): not the same as the other way round. */
+/* P = (0.9, 0.1) of the other model, Q = (0.5, 0.5): KL is not symmetric. */
 static void the_other_model_weighs(void **unused)
 {
 	struct windows w = windows_cut("x", &(struct tokens){ .n = 2, .id = (int32_t[]){ 0, 1 }, .bos = -1 },
@@ -287,7 +288,7 @@ static void the_other_model_weighs(void **unused)
 	d = divergence_of(m->f, &m->h, a->f, &a->h, &nll);
 	assert_true(fabs(d.kl[0] - (0.9 * log(0.9 / 0.5) + 0.1 * log(0.1 / 0.5))) < 1e-7);
 	assert_true(fabs(nll - log(2)) < 1e-7 && fabs(d.reference[0] - log(10)) < 1e-6);
-	assert_true(d.agrees[0]);		/* of two equal logits the first is on top */
+	assert_true(d.agrees[0]);		/* of two equal logits the first counts as the top one */
 	divergence_free(&d);
 	d = divergence_of(a->f, &a->h, m->f, &m->h, &nll);
 	assert_true(fabs(d.kl[0] - (0.5 * log(0.5 / 0.9) + 0.5 * log(0.5 / 0.1))) < 1e-7);
@@ -312,7 +313,7 @@ static void numbers_worked_out_by_hand(void **unused)
 	double nll[5], against[5], kl[5] = { 4, 0, 1, 3, 2 }, mean = 0, square = 0;
 	uint8_t agrees[5] = { 1, 1, 0, 1, 1 };
 	const struct divergence d = { 5, nll, against, kl, agrees, NULL };
-	/* kl 4 0 1 | 3 2, of mean 2: sums of -1 and 1 about it */
+	/* kl 4 0 1 | 3 2, mean 2: deviations per window -1 and 1 */
 	int32_t target[7] = { 0, 1, 2, -1, 3, 4, -1 };
 	struct sequence sequence[2] = { { .first = 0, .length = 4 }, { .first = 4, .length = 3 } };
 	const struct windows windows = { .n = 2, .rows = 7, .targets = 5, .sequence = sequence,

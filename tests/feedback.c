@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * feedback -- FBQuant's optimizer against its equations in plain float64 loops: the quantizer by its
- * definition, gradients by hand and by differences of the loss with the feedback term held
+ * definition, gradients by hand and by differences of the loss with the feedback term held constant
  */
 #include <math.h>
 #include <setjmp.h>
@@ -61,7 +61,8 @@ static struct feedback settings(const char *storage, long group, size_t rank, si
 	return f;
 }
 
-/* Q(P) by its definition: scale and zero point of each group's range, the nearest value of each number. */
+/* Q(P) by its definition: scale and zero point from the range of each group, the nearest value of each
+ * number. */
 static void quantized(const struct feedback *f, size_t m, size_t n, double q[m * n], const double p[m * n])
 {
 	const size_t group = f->group > 0 ? (size_t)f->group : n;
@@ -145,9 +146,10 @@ static void gradient_of(const struct problem *p, size_t r, const double *a, cons
 }
 
 /*
- * The gradient is that of the loss whose feedback term is held: its differences, in double, which have no
- * error but rounding, as the loss is quadratic in each number. What is in float has products of n, m and
- * rank terms one after the other; 1e-6 of the largest number is about 17 roundings of it.
+ * The gradient is that of the loss with the feedback term held constant. Differences of the loss are in
+ * double and have only rounding errors, since the loss is quadratic in each number. Numbers in float are the
+ * result of products of n, m and rank terms in sequence; 1e-6 of the largest number is about 17 roundings of
+ * it.
  */
 static void gradients(void **unused)
 {
@@ -184,7 +186,7 @@ static void gradients(void **unused)
 	problem_free(&p);
 }
 
-/* The whole run in double: Adam, ranges anew in each step, the least loss kept. */
+/* The whole run in double: Adam, new ranges in each step, the smallest loss is kept. */
 static double plain(const struct problem *p, const struct feedback *f, double *a, double *b, size_t steps)
 {
 	const size_t m = p->m, n = p->n, r = f->rank, all = r * n + m * r;
@@ -221,7 +223,8 @@ static struct feedback_layer run(const struct problem *p, const struct feedback 
 	return l;
 }
 
-/* A, B of a few steps from the same start: products in float, each number moved by the rate at most. */
+/* A, B after a few steps from the same start: products are in float, each number moves by at most the
+ * rate. */
 static void against_plain(size_t m, size_t n, size_t tokens, const char *storage, long group, size_t rank,
 	size_t steps)
 {
@@ -242,7 +245,7 @@ static void against_plain(size_t m, size_t n, size_t tokens, const char *storage
 	loss = plain(&p, &f, a, b, steps);
 	all = loss_of(&p, rank, (double[1000]){ 0 }, (double[1000]){ 0 }, zero);
 	assert_true(fabs(l.report.start - start.report.start) <= 1e-6 * l.report.start);
-	assert_int_equal(l.report.best, steps);		/* or A and B are not those of the last step */
+	assert_int_equal(l.report.best, steps);		/* else A and B are not those of the last step */
 	for (size_t i = 0; i < rank * n; i++)
 		assert_true(fabs((double)l.a[i] - a[i]) < 1e-5);
 	for (size_t i = 0; i < m * rank; i++)
@@ -291,7 +294,8 @@ static void falls(void **unused)
 	problem_free(&p);
 }
 
-/* A rate at which the loss overflows is halved, the start stays the best; one of no effect ends the run. */
+/* A rate at which the loss overflows is halved, and the start remains the best. A rate without effect ends
+ * the run. */
 static void rates(void **unused)
 {
 	struct problem p = problem(6, 24, 50);

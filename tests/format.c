@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * format -- names, grids, and rounding of every format against
- * the sorted list of its values, at each value, each midpoint and their neighbours;
- * scales of every type from the definitions
+ * format -- names, grids, and rounding of every format against the sorted list of its values, at each value,
+ * each midpoint and their neighbours; scales of every type from the definitions
  */
 #include <float.h>
 #include <math.h>
@@ -121,24 +120,24 @@ static size_t values(const struct format *f, struct value list[256])
 	return n;
 }
 
-/* Which of two neighbours a tie goes to. */
+/* The neighbour that a tie rounds to. */
 static bool tie_goes_up(const struct format *f, struct value low, struct value high)
 {
 	double step;
 
 	if (f->away)
 		return fabs(high.v) > fabs(low.v);
-	if (is_quantile(f))				/* the rank */
+	if (is_quantile(f))				/* the even rank */
 		return high.code % 2 == 0;
-	if (f->name[0] != 'e' && !is_fp4(f))		/* the integer; codes of int<N> count from -Q */
+	if (f->name[0] != 'e' && !is_fp4(f))		/* the even integer; codes of int<N> count from -Q */
 		return fmod(high.v, 2) == 0;
-	/* of ⌊x/v⌉, v = 2^⌊log₂|x|⌋ / 2^y, or the smallest step */
+	/* by ⌊x/v⌉, v = 2^⌊log₂|x|⌋ / 2^y, or the smallest step */
 	step = fmin(fabs(low.v), fabs(high.v));
 	step = ldexp(1, (int)fmax(step > 0 ? logb(step) : -999, 1 - f->bias) - f->y);
 	return fmod(high.v / step, 2) == 0;
 }
 
-/* An independent nearest: by distance in double. */
+/* An independent nearest value: by distance in double. */
 static struct value nearest(const struct format *f, size_t n, const struct value list[n], double x)
 {
 	size_t i = 1;
@@ -173,7 +172,7 @@ static void check(const struct format *f, size_t n, const struct value list[n], 
 	assert_true(y == want.v);
 	lane[0][0] = x;
 	format_nearest(f, 1, 1, back, (const float (*)[1])lane, &one, &zero);
-	/* A search may take either neighbour at a tie. */
+	/* At a tie a search may return either neighbour. */
 	assert_true(back[0][0] == want.v || fabs(back[0][0] - wide) == fabs(want.v - wide));
 }
 
@@ -184,7 +183,7 @@ static size_t count(const struct format *f)
 	if (!strncmp(f->name, "uint", 4) || is_quantile(f))
 		return codes;
 	if (f->name[0] == 'i' || is_fp4(f) || strchr(f->name, 'm') == f->name + strlen(f->name) - 2)
-		return codes - 1;		/* one zero */
+		return codes - 1;		/* zero counts once */
 	return f->max == 448 ? 253 : f->max == 240 ? 239 : 247;
 }
 
@@ -218,7 +217,7 @@ static void rounding(void **unused)
 	}
 }
 
-/* Just beside a tie, closer than a float can say: x/s is taken in double. */
+/* Next to a tie, closer than a float can express: x/s is computed in double. */
 static void next_to_ties(void **unused)
 {
 	(void)unused;
@@ -279,7 +278,7 @@ static void exmy(void **unused)
 		}
 }
 
-/* E1M3 with s = max/3.75 is int5 bit for bit. */
+/* E1M3 with s = max/3.75 equals int5 bit for bit. */
 static void e1m3_is_int5(void **unused)
 {
 	const struct format e = get("e1m3"), i5 = get("int5");
@@ -293,7 +292,7 @@ static void e1m3_is_int5(void **unused)
 
 		for (int i = 0; i < 100; i++) {
 			state = state * 1664525 + 1013904223;
-			x[i] = (float)((state >> 8) % 6001) / 3000 - 1;	/* ties among them */
+			x[i] = (float)((state >> 8) % 6001) / 3000 - 1;	/* with ties */
 			top = fmaxf(top, fabsf(x[i]));
 		}
 		format_fit(&e, scale, NULL, -top, top);
@@ -310,7 +309,7 @@ static void e1m3_is_int5(void **unused)
 	}
 }
 
-/* QLoRA's published values of NF4, to its four or more digits. */
+/* The published values of NF4 in QLoRA, to their four or more digits. */
 static void quantiles(void **unused)
 {
 	static const double nf4[16] = {
@@ -334,7 +333,7 @@ static void quantiles(void **unused)
 	}
 }
 
-/* Codes that stand for no value: the one beyond int<N>'s 2Q + 1, infinity and NaN of hardware's formats. */
+/* Codes without a value: the one beyond int<N>'s 2Q + 1, infinity and NaN of hardware formats. */
 static void codes_without_a_value(void **unused)
 {
 	(void)unused;
@@ -394,7 +393,7 @@ static void closest(void **unused)
 		{ "e2n2", "e2m2" }, { "fp4", "e2m1" }, { "FP8", "e4m3fn" }, { "mxfp6", "e2m3" },
 		{ "nvfp", "nvfp4" }, { "mxpf4", "mxfp4" },
 		{ "in4", "int4" }, { "e4m3fm", "e4m3fn" }, { "mxfp8", "e4m3fn" },
-		/* of a family, the nearest numbers that there are */
+		/* in a family, the nearest numbers that exist */
 		{ "int9", "int8" }, { "int16", "int8" }, { "int1", "uint1" }, { "uint44", "uint8" },
 		{ "nf1", "nf2" },
 		{ "e5m3", "e4m3" }, { "e7m0", "e6m0" }, { "e0m0", "e0m1" },
@@ -409,12 +408,12 @@ static void closest(void **unused)
 		free(name);
 	}
 	assert_null(format_closest("e8m8"));
-	assert_null(format_closest("e2m"));	/* seven are as near */
+	assert_null(format_closest("e2m"));	/* seven names are equally near */
 	assert_null(format_closest("int"));
 	assert_null(format_closest("junk"));
 }
 
-/* A scale is divided by, in vectors and in what is left over; NaN makes no NaN code. */
+/* Division by a scale, in vectors and in the remainder; NaN gives no NaN code. */
 static void scales(void **unused)
 {
 	enum { N = 1003 };
@@ -488,12 +487,12 @@ static void fit(void **unused)
 	(void)unused;
 	format_fit(&u, scale, zero, -1, 2);
 	assert_true(scale[0] == (float)(3 / 15.0) && zero[0] == 5);
-	for (double a = 1e-30; a < 1e30; a *= 7.7) {	/* symmetric: 7.5 → 8, everywhere */
+	for (double a = 1e-30; a < 1e30; a *= 7.7) {	/* symmetric: 7.5 → 8 for every scale */
 		CASE("a %g", a);
 		format_fit(&u, scale, zero, -(float)a, (float)a);
 		assert_int_equal(zero[0], 8);
 	}
-	format_fit(&u, scale, zero, 1, 3);		/* widened to hold 0 */
+	format_fit(&u, scale, zero, 1, 3);		/* widened to contain 0 */
 	assert_true(scale[0] == (float)(3 / 15.0) && zero[0] == 0);
 	format_fit(&u, scale, zero, -3, -1);
 	assert_true(scale[0] == (float)(3 / 15.0) && zero[0] == 15);
@@ -522,8 +521,8 @@ static void fit(void **unused)
 }
 
 /*
- * Quotients beside a tie and on it: the quick way under one scale must see that it cannot know, and what is
- * rounded in float must not take for a tie what a float quotient makes one.
+ * Quotients next to a tie and on it. The fast path for one scale must detect that it cannot decide. Rounding
+ * in float must not treat a quotient as a tie only because the float quotient is one.
  */
 static void rounded_to_ties(void **unused)
 {
@@ -568,7 +567,7 @@ static void rounded_to_ties(void **unused)
 		}
 }
 
-/* int8 and e1m6 have the same values over a power of two: they round to the same, wherever a number lies. */
+/* int8 and e1m6 have the same values up to a power of two: they round every number to the same value. */
 static void e1m6_is_int8(void **unused)
 {
 	enum { N = 1000 };
@@ -591,7 +590,7 @@ static void e1m6_is_int8(void **unused)
 
 /* --- types of scales --- */
 
-/* The standards' values, by code. */
+/* The values of the standards, by code. */
 static const float fp4[16] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6 };
 
 static struct format with_scales(const char *name, enum scale_type type)
@@ -624,7 +623,7 @@ static void own_scales(void **unused)
 	}
 }
 
-/* The positive numbers of a type, ascending, where they can be listed. */
+/* The positive numbers of a type, ascending, if they can be listed. */
 static size_t numbers(enum scale_type type, float list[65536])
 {
 	size_t n = 0;
@@ -641,7 +640,7 @@ static size_t numbers(enum scale_type type, float list[65536])
 	return n;
 }
 
-/* Those of the numbers that have so many significant bits, at most; 0: all. */
+/* The numbers with at most so many significant bits; 0: all. */
 static size_t of_bits(int bits, size_t n, float list[n])
 {
 	size_t left = 0;
@@ -653,7 +652,7 @@ static size_t of_bits(int bits, size_t n, float list[n])
 	return left;
 }
 
-/* At every number, between it and the next one, beside both; below the least and above the largest. */
+/* At every number, between it and the next one, next to both; below the smallest and above the largest. */
 static void check_numbers(const struct scale_kind *k, size_t n, const float list[n])
 {
 	assert_true(k->max == list[n - 1] && k->least == list[0]);
@@ -688,13 +687,14 @@ static void numbers_of_types(void **unused)
 		}
 	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++)
 		assert_int_equal(scale_kinds[t].bits, t == SCALE_F32 ? 32 : t < SCALE_E8M0 ? 16 : 8);
-	/* 24 bits are all that a float has. */
+	/* a float has 24 bits */
 	assert_true(scale_kind_of(SCALE_F32, 24).step == 0x1p-23);
 	assert_true(scale_kind_of(SCALE_F32, 0).max == FLT_MAX);
 	assert_true(scale_kind_of(SCALE_F32, 7).max == 0x1.fcp127);
 }
 
-/* OCP MX 1.0, section 6.3: the power of two of the largest number over that of the format's largest value. */
+/* OCP MX 1.0, section 6.3: the power of two of the largest number, divided by that of the format's largest
+ * value. */
 static float mx_scale(double most, double top)
 {
 	int e, of_max;
@@ -705,7 +705,7 @@ static float mx_scale(double most, double top)
 	return ldexpf(1, e < -127 ? -127 : e > 127 ? 127 : e);
 }
 
-/* By hand: 4 and what lies below 8 have the same scale, under which what lies beyond 6 saturates. */
+/* By hand: 4 and numbers below 8 have the same scale; under it, numbers beyond 6 saturate. */
 static void powers_of_two(void **unused)
 {
 	static const struct { double most; float scale; int code; } some[] = {
@@ -728,7 +728,7 @@ static void powers_of_two(void **unused)
 	}
 }
 
-/* The number of a list that is nearest, of two the one with the even place from 1 on. */
+/* The nearest number of a list; of two equally near ones the one at an even position, counted from 1. */
 static float nearest_number(size_t n, const float list[n], double x)
 {
 	size_t best = 0;
@@ -742,7 +742,7 @@ static float nearest_number(size_t n, const float list[n], double x)
 	return list[best];
 }
 
-/* Groups of all magnitudes by every format, plainly from the definitions of each type. */
+/* Groups of all magnitudes in every format, plainly from the definitions of each type. */
 static void rounded_scales(void **unused)
 {
 	static float list[65536];
@@ -780,7 +780,7 @@ static void rounded_scales(void **unused)
 	}
 }
 
-/* Nothing, and tensors beyond which no float lies. */
+/* Zero tensors, and tensors at the limits of float. */
 static void ends_of_scales(void **unused)
 {
 	static const double most[] = { 1e-45, 1e-38, 1e-30, 3.4e38 };
@@ -788,7 +788,7 @@ static void ends_of_scales(void **unused)
 	float scale;
 
 	(void)unused;
-	/* Beside a tie of bf16, closer than a float can say: rounded once. */
+	/* Next to a tie of bf16, closer than a float can express: rounded once. */
 	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8 + 0x1p-40);
 	assert_true(scale == 1 + 0x1p-7f);
 	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8);

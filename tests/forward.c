@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * forward -- the model layer against reference logits of transformers
- * (tests/ref/make.py), attention against its formula in double, windows and
- * perplexity against numbers worked out by hand
+ * forward -- the model layer against reference logits of transformers (tests/ref/make.py), attention against
+ * its formula in double, windows and perplexity against numbers computed by hand
  */
 #include <math.h>
 #include <setjmp.h>
@@ -112,7 +111,7 @@ static void scores_are_those_of_the_logits(void **unused)
 		double *nll = xalloc(r.windows.targets, sizeof *nll), worst = 0;
 		size_t vocab = r.config.vocab, k = 0;
 
-		for (size_t p = 0; p < 4; p++)		/* targets need not begin at 1 */
+		for (size_t p = 0; p < 4; p++)		/* targets may begin after 1 */
 			r.windows.target[p] = -1;
 		forward_part(f, r.part, NULL);
 		logits_score(f, &head, nll, NULL);
@@ -135,7 +134,7 @@ static void scores_are_those_of_the_logits(void **unused)
 	}
 }
 
-/* Token by token, and in uneven pieces, behind a cache: the same logits as all at once. */
+/* Token by token, and in uneven chunks, with a cache: the same logits as all at once. */
 static void steps_are_the_whole(void **unused)
 {
 	static const size_t pieces[] = { 1, 1, 5, 1, 12, 3, 1, 1, 12 };
@@ -205,7 +204,7 @@ static struct sums *sums_at(const struct calibration *k, const char *path)
 	return calibrate_find(k, &layer);
 }
 
-/* What a projection's observer sees, summed, is Σ x xᵀ; all chunks and shards of windows give it. */
+/* The sum over inputs from the observer of a projection is Σ x xᵀ, for all chunks and shards of windows. */
 static void calibration_sums(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
@@ -227,7 +226,8 @@ static void calibration_sums(void **unused)
 	assert_int_equal(q->moments->count, r.rows);
 	assert_int_equal(down->in, r.config.stack->intermediate);
 
-	/* An RMS norm without its gain has mean square 1 (eps aside): Σ_j H_jj / gain_j² = count · hidden. */
+	/* An RMS norm without its gain has mean square 1 (except for eps): Σ_j H_jj / gain_j² = count ·
+	 * hidden. */
 	float *gain = layer_vector(r.part, "/model/layers/1/input_layernorm/weight", r.config.stack->hidden);
 	double trace = 0;
 
@@ -240,7 +240,7 @@ static void calibration_sums(void **unused)
 	close_reference(&r);
 }
 
-/* The inputs of a projection in a bf16 model are rounded for its Hessian and for the magnitudes. */
+/* In a bf16 model, inputs of a projection are rounded for its Hessian and for the magnitudes. */
 static void hessians_of_rounded_inputs(void **unused)
 {
 	enum { WINDOWS = 3, TOKENS = 37, N = 32 };
@@ -259,7 +259,7 @@ static void hessians_of_rounded_inputs(void **unused)
 	k = calibrate_begin(r.part, &r.config, &r.execution, &(struct selection){ 0 }, true);
 	observer = calibrate_observer(&k);
 	fill(WINDOWS * TOKENS * N, x[0][0]);
-	/* windows of two lengths: each is a product of its own */
+	/* windows of two lengths: each length is a separate product */
 	observe(&observer, 1, PROJECTION_GATE_UP, &(struct batch){ .rows = WINDOWS * TOKENS,
 		.sequences = WINDOWS + 1, .sequence = (struct sequence[]){ { .length = TOKENS },
 		{ .first = TOKENS, .length = TOKENS }, { .first = 2 * TOKENS, .length = 5 },
@@ -396,7 +396,7 @@ static struct linear written_and_read(const struct linear *l, struct layer *laye
 	return layer->linear;
 }
 
-/* What was written is what is read: every member, and so the effective weight and the rounded input. */
+/* Reading returns what was written: every member, and so the effective weight and the rounded input. */
 static void layers_through_files(void **unused)
 {
 	enum { OUT = 6, IN = 13, GROUPS = 3 };
@@ -469,7 +469,7 @@ static void layers_through_files(void **unused)
 	}
 }
 
-/* A layer that takes another's place changes what comes out, and back again. */
+/* Replacing a layer by another changes the output; replacing it back restores it. */
 static void blocks_take_other_layers(void **unused)
 {
 	enum { N = 11 };
@@ -526,7 +526,8 @@ static void plain_product(const struct linear *l, size_t m, float y[m][l->out], 
 	free(w);
 }
 
-/* A layer that is multiplied packed gives its place, and its bias, to another one, packed or not. */
+/* A layer that is multiplied in packed form gives its memory, and its bias, to another layer, packed or
+ * not. */
 static void packed_layers_are_replaced(void **unused)
 {
 	enum { OUT = 24, IN = 64, M = 3 };

@@ -29,7 +29,7 @@ static double error_of(const char *name, double sigma)
 	return gauss_error(&g, sigma);
 }
 
-/* Known to five digits. */
+/* Known values, with five digits. */
 static void known_values(void **unused)
 {
 	static const struct { const char *name; double error; } rows[] = {
@@ -44,7 +44,7 @@ static void known_values(void **unused)
 	}
 }
 
-/* The midpoint rule on N slices; the error of each is at most its width, squared, times the curvature. */
+/* The midpoint rule on N slices. The error of each slice is at most its width squared times the curvature. */
 static void quadrature(void **unused)
 {
 	static const char *const names[] = { "int4", "uint4", "e2m1", "mxfp4", "e2m2", "e3m2", "e4m0", "nf3",
@@ -74,14 +74,15 @@ static void quadrature(void **unused)
 		}
 }
 
-/* Values on [-1, 1] by the definition of each kind; returns how many. Those of nf<N> are floats by theirs. */
+/* Values on [-1, 1] by the definition of each kind; returns their number. Those of nf<N> are floats by
+ * definition. */
 static int values_of(const char *name, long double v[256])
 {
 	const struct format f = get(name);
 	const int half = 1 << (f.bits - 1);
 	int n = 0, a, b;
 
-	if (sscanf(name, "uint%d", &a) == 1) {		/* ⌊top/2⌉, to even, is the code of 0 */
+	if (sscanf(name, "uint%d", &a) == 1) {		/* ⌊top/2⌉, ties to even, is the code of 0 */
 		const long double max = (1 << a) - 1, zero = a > 1 ? half : 0;
 
 		for (int c = 0; c < 1 << a; c++)
@@ -120,9 +121,9 @@ static int ascending(const void *a, const void *b)
 }
 
 /*
- * ∫ (x - v)² e^(-x²/2σ²) from a to b, or of e^(-x²/2σ²) alone, in pieces of σ/8 by the sum of Gauss and
- * Legendre of five points: its error is 4e-13 of h¹⁰ times the tenth derivative, 945/σ¹⁰ for the density,
- * which is 1e-18; and all terms are positive. Beyond 12 σ there is e⁻⁷² of it.
+ * ∫ (x - v)² e^(-x²/2σ²) from a to b, or of e^(-x²/2σ²) alone, in pieces of σ/8 by the five-point rule of
+ * Gauss and Legendre. Its error is 4e-13 of h¹⁰ times the tenth derivative, 945/σ¹⁰ for the density: 1e-18.
+ * All terms are positive. Beyond 12 σ the rest is e⁻⁷² of it.
  */
 static long double part(long double a, long double b, long double v, long double sigma, bool alone)
 {
@@ -147,7 +148,7 @@ static long double part(long double a, long double b, long double v, long double
 	return sum;
 }
 
-/* To 1e-12: doubles lose 2⁻⁵³ · 2¹⁰ of a cell, where the moments may cancel so far (gauss.c), 1.1e-13. */
+/* To 1e-12: doubles lose 2⁻⁵³ · 2¹⁰ = 1.1e-13 of a cell, since moments may cancel so far (gauss.c). */
 static void to_the_last_digits(void **unused)
 {
 	static const char *const names[] = { "int2", "int4", "int5", "int8", "uint1", "uint4", "uint5",
@@ -177,7 +178,7 @@ static void to_the_last_digits(void **unused)
 		}
 }
 
-/* Within five standard errors, 54 times: once in 30 000 runs by chance, and the seed is fixed. */
+/* Within five standard errors, 54 times: exceeded once in 30 000 runs by chance, and the seed is fixed. */
 static void samples(void **unused)
 {
 	static const char *const names[] = { "int4", "e2m1", "e2m2", "nf4", "e3m1", "uint4" };

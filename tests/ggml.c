@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ggml -- blocks of every type, bit for bit, against each number by itself in double */
+/* ggml -- blocks of every type, bit for bit, against each number computed by itself in double */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,13 +31,13 @@ static int bits(const uint8_t *b, int at, int n)
 	return v;
 }
 
-/* Number j of 32 nibbles: the first 16 are low ones. */
+/* Number j of 32 nibbles: the first 16 are the low ones. */
 static int nibble(const uint8_t *b, int j)
 {
 	return bits(b, j % 16 * 8 + j / 16 * 4, 4);
 }
 
-/* Scale (offset: 0) or offset (4) of a group: 12 bytes are three rows of four. */
+/* Scale (offset 0) or offset (offset 4) of a group: 12 bytes are three rows of four. */
 static int six(const uint8_t *b, int group, int offset)
 {
 	int i = group % 4;
@@ -82,7 +82,7 @@ static double value(const char *type, const uint8_t *b, int k)
 		return half(b + 208) * (int8_t)b[192 + k / 16] *
 			(bits(b + k / 128 * 64 + k % 64, k / 64 % 2 * 4, 4) +
 			 16 * bits(b + 128 + k / 128 * 32 + j, group % 4 * 2, 2) - 32);
-	if (!strcmp(type, "MXFP4"))	/* no negative zero */
+	if (!strcmp(type, "MXFP4"))	/* there is no negative zero */
 		return ldexp(e2m1[nibble(b + 1, k) % 8] * (nibble(b + 1, k) < 8 ? 1 : -1), b[0] - 127) + 0.0;
 	fail_msg("%s has no reference", type);
 	return 0;
@@ -96,7 +96,8 @@ static uint8_t draw(void)
 	return (uint8_t)(state >> 32);
 }
 
-/* Products and sums of half-precision numbers are exact in double, so one rounding to float32 is left. */
+/* Products and sums of half-precision numbers are exact in double, so only one rounding to float32
+ * remains. */
 static void all_types(void **unused)
 {
 	static uint8_t x[BLOCKS * BYTES];
@@ -135,7 +136,7 @@ static void all_types(void **unused)
 	assert_null(ggml_find(4));
 }
 
-/* What blocks cannot draw often: every exponent of MXFP4, every half-precision scale. */
+/* Numbers that random blocks have rarely: every exponent of MXFP4, every half-precision scale. */
 static void all_scales(void **unused)
 {
 	uint8_t x[34];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * gguf.c -- values of every type from a GGUF file; the vocabularies of the trial data, which are files
- * without tensors: ids of SentencePiece's kind against llama.cpp's, words and merges of GPT-2's against
- * its own
+ * without tensors: ids of SentencePiece's kind against llama.cpp's, words and merges of GPT-2's against the
+ * original ones
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static char *file_of(const struct bytes *y)
 	return path;
 }
 
-/* Types 0 to 12 but strings and arrays, with their bytes and what they are. */
+/* Types 0 to 12 except strings and arrays, with their bytes and values. */
 static const struct {
 	const char *key;
 	unsigned type;
@@ -155,7 +155,7 @@ static struct source *vocabulary(const char *name, char **path)
 	*path = xformat("%s/data/tokenizers/ggml-vocab-%s.gguf", shared ? shared : "../shared", name);
 	if (!access(*path, R_OK))
 		return source_open(*path);
-	/* cmocka's own skip() counts as a failure in TAP */
+	/* skip() of cmocka counts as a failure in TAP */
 	print_message("# SKIP: no %s (PTQ_SHARED)\n", *path);
 	free(*path);
 	return NULL;
@@ -171,7 +171,7 @@ static char *sibling(const char *path, const char *ending)
 	return s;
 }
 
-/* The texts stand between lines of "__ggml_vocab_test__"; a line of ids each. */
+/* Texts are between lines of "__ggml_vocab_test__"; there is one line of ids for each text. */
 static void sentencepiece(void **unused)
 {
 	static const char between[] = "\n__ggml_vocab_test__\n";
@@ -226,7 +226,7 @@ static void byte_level(void **unused)
 	text_of = sibling(name, "gpt2_merges_vocab.bpe");
 	merges = json_object_get(model, "merges");
 	assert_int_equal(json_array_size(merges), 50000);
-	line = strchr(text_of, '\n') + 1;	/* behind the version */
+	line = strchr(text_of, '\n') + 1;	/* after the version */
 	for (size_t i = 0; i < 50000; i++) {
 		CASE("merge %zu", i);
 		const json_t *m = json_array_get(merges, i);

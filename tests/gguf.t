@@ -94,7 +94,7 @@ said words 'its pre-tokenizer is neither byte-level nor that of SentencePiece'
 warns 'NFC' 'leaves out its normalizer NFC' model-export --to gguf -o said.gguf said-nfc.h5
 warns 'an added token with blanks' 'leaves out lstrip, rstrip and single_word of added tokens' \
 	model-export --to gguf -o said.gguf said-rstrip.h5
-warns 'Metaspace' 'leaves out that no blank is added before a text' model-export --to gguf -o said.gguf said-metaspace.h5
+warns 'Metaspace' 'leaves out that no blank is added' model-export --to gguf -o said.gguf said-metaspace.h5
 model-export -q --to gguf -o said.gguf said-pairs.h5 && model-import -q said.gguf -o again.h5
 ok 'merges of one token in another order, and ids without tokens' py pairs again.h5
 model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5

@@ -110,7 +110,7 @@ refused 'rounded inputs' 'rounds its inputs, which --to gptq does not write; --w
 	--storage int8 -g channel --act-format int8 --act-mode dynamic-token --layers "$blocks" llama.h5
 gptq -q --weights-only -o alone refused.h5
 is '... left out if told' "$(py says alone)" 'gptq 8 -1 symmetric neighbours'
-refused 'a layer that is plain' 'is not quantized, but --to gptq needs all layers of blocks quantized; dpq-run without --layers' \
+refused 'a layer that is plain' 'is not quantized, but --to gptq needs all layers of blocks quantized; dpq-run' \
 	--storage int4 -g 16 --layers "$blocks" --layers '!*/up_proj' llama.h5
 printf '%s\n' '*/down_proj storage=int8' >bits
 refused 'two widths' 'is int4, but /model/layers/0/mlp/down_proj has 8 bits: this target writes one width for all' \
@@ -120,10 +120,10 @@ refused 'two sizes of groups' 'has groups of 32 columns, unlike .*_proj: this ta
 	--plan sizes --storage int4 -g 16 --layers "$blocks" llama.h5
 refused 'groups that do not divide the columns' 'has (32|64) columns, not a multiple of its group of 24' \
 	--storage uint4 -g 24 --layers "$blocks" llama.h5
-refused 'words that are not filled' 'has 24 rows and 44 columns: a row or column of codes of 4 bits does not fill words of 32 bits' \
+refused 'words that are not filled' 'has 24 rows and 44 columns: .* codes of 4 bits does not fill words of 32 bits' \
 	--storage int4 -g 4 --layers '*/down_proj' phi3-window.h5
 refused 'Conv1D' 'is transposed in a checkpoint of its class' --storage int8 -g 4 gpt2.h5
-refused 'an embedding' 'is an embedding, of which' --storage int4 -g 16 --layers '*/embed_tokens' llama.h5
+refused 'an embedding' 'is an embedding, for which' --storage int4 -g 16 --layers '*/embed_tokens' llama.h5
 refused 'an encoder of images' '(is quantized, and is no layer|is a convolution)' --storage int8 -g 2 llava.h5
 printf '%s\n' '*/gate storage=int8' >router
 refused 'a router' 'is quantized, but --to gptq has no codes for this layer' \

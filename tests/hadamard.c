@@ -2,7 +2,7 @@
 /*
  * hadamard -- matrices in integers, and their fast products against plain ones, on each kind of processor
  *
- * With the argument `table`: the table of docs/hadamard.md instead.
+ * With the argument `table` it prints the table of docs/hadamard.md instead.
  */
 #include <float.h>
 #include <math.h>
@@ -20,8 +20,8 @@
 #include "case.h"
 #include "num/hadamard.h"
 
-enum { SMALL_WIDTHS = 300 };		/* every multiple of 4 up to it */
-/* Widths of real models, and how they are made up; a small of 0: not exact. */
+enum { SMALL_WIDTHS = 300 };		/* every multiple of 4 up to this width */
+/* Widths of real models and their factors; small 0: not exact. */
 static const struct { size_t n, small, power; const char *text; } widths[] = {
 	{ 576, 36, 4, "Paley II (q = 17) ⊗ Sylvester (16)" },
 	{ 1152, 36, 5, "Paley II (q = 17) ⊗ Sylvester (32)" },
@@ -72,7 +72,7 @@ static void unmake(struct hadamard *h)
 		free((void *)(uintptr_t)h->factor[0].k);
 }
 
-/* H of a block, by the definition. */
+/* H of a block, by its definition. */
 static int entry(const struct hadamard *h, size_t i, size_t j)
 {
 	int sign = __builtin_parityll(i & j & (((size_t)1 << h->power) - 1)) ? -1 : 1;
@@ -136,7 +136,7 @@ static void every_multiple_of_4(void **unused)
 	}
 }
 
-/* All of each K; of H some rows. */
+/* All rows for each K; of H only some rows. */
 static void real_widths(void **unused)
 {
 	(void)unused;
@@ -187,15 +187,15 @@ static void other_orders(void **unused)
 	assert_string_equal(text, "Sylvester (1)");
 	assert_false(hadamard_choose(&h, 0, 0));
 	assert_false(hadamard_choose(&h, 0, 4));
-	assert_false(hadamard_choose(&h, 100, 8));	/* does not divide */
-	assert_false(hadamard_choose(&h, 96, 6));	/* there is none */
+	assert_false(hadamard_choose(&h, 100, 8));	/* 8 does not divide 100 */
+	assert_false(hadamard_choose(&h, 96, 6));	/* no such matrix */
 	assert_false(hadamard_choose(&h, 376, 188));
 	assert_false(hadamard_choose(&h, 3, 3));
 }
 
 /* ---- products ---- */
 
-/* Orders of every power of two, of every number of columns beside a K, one block and several. */
+/* All orders of powers of two, with any number of columns next to a K, one block and several. */
 static const struct { size_t n, block; } orders[] = {
 	{ 1, 0 }, { 2, 0 }, { 4, 0 }, { 8, 0 }, { 16, 0 }, { 32, 0 }, { 64, 0 }, { 128, 0 }, { 256, 0 },
 	{ 512, 0 }, { 1024, 0 }, { 2048, 0 }, { 4096, 0 }, { 8192, 0 }, { 16384, 0 }, { 32768, 0 },
@@ -210,7 +210,7 @@ static struct hadamard made_number(size_t k)
 	return k < ORDERS ? made(orders[k].n, orders[k].block) : made(widths[k - ORDERS].n, 0);
 }
 
-/* Additions behind a number, of the float products and of the double ones (hadamard.h). */
+/* The number of additions for a result of the float products and of the double ones (hadamard.h). */
 static double depth(const struct hadamard *h, bool plainly)
 {
 	double d = (double)h->power;
@@ -220,7 +220,7 @@ static double depth(const struct hadamard *h, bool plainly)
 	return d;
 }
 
-/* A row of H, exactly: of a unit vector times √block's inverse nothing is rounded but that. */
+/* A row of H is exact: for a unit vector times √block's inverse, only that inverse is rounded. */
 static void rows_of(const struct hadamard *h, bool transposed)
 {
 	const size_t n = h->n;
@@ -257,7 +257,7 @@ static double norm(size_t n, const float x[n])
 	return sqrt(sum);
 }
 
-/* Of x H/√b or x Hᵀ/√b, number j, as a plain sum. */
+/* Number j of x H/√b or x Hᵀ/√b, as a plain sum. */
 static double plain_sum(const struct hadamard *h, bool transposed, const float x[h->n], size_t j)
 {
 	const size_t first = j / h->block * h->block;
@@ -269,7 +269,8 @@ static double plain_sum(const struct hadamard *h, bool transposed, const float x
 	return sum / sqrt((double)h->block);
 }
 
-/* All of a short row, some of a long one; then back by the other side. What is between rows stays. */
+/* All numbers of a short row, some of a long one; then back from the other side. Bytes between rows are
+ * unchanged. */
 static void against_plain(const struct hadamard *h, bool transposed)
 {
 	enum { ROWS = 3, ALL = 300, SOME = 40 };
@@ -339,7 +340,7 @@ static void products(void **unused)
 
 /* ---- the same bits ---- */
 
-/* The widest kernels on any machine, by vectors that the compiler cuts up. */
+/* The widest kernels on any machine; the compiler splits their vectors. */
 enum { COLUMNS = HADAMARD_COLUMNS, TABLES = 16, ROWS = 4 };
 static const volatile float minus_one = -1;
 static void sylvester_plain(size_t n, float x[n], float scale);
@@ -349,7 +350,7 @@ static void sylvester_plain(size_t n, float x[n], float scale);
 #define NAME(x) cut_##x
 #include "num/hadamard_private.h"
 
-/* Not reached: it is used where there are 16 columns. */
+/* Not reached: it is used with 16 columns only. */
 static void sylvester_plain(size_t n, float x[n], float scale)
 {
 	(void)x, (void)scale;

@@ -53,7 +53,7 @@ static void all_f16(void **unused)
 	}
 }
 
-/* The middle between a half and the next, one float below and one above. */
+/* The middle between a half and the next one, and the floats next to it. */
 static void narrow_f16(void **unused)
 {
 	(void)unused;
@@ -133,7 +133,7 @@ static void all_bf16(void **unused)
 		assert_int_equal(back[i], (i & 0x7fff) > 0x7f80 ? i | 0x40 : i);
 }
 
-/* Doubles a little beside the middle of two neighbours, which floats do not tell from it, and that middle. */
+/* The middle of two neighbours, and doubles next to it that round to it as floats. */
 static void doubles(void **unused)
 {
 	static double x[ALL];
@@ -161,7 +161,7 @@ static void doubles(void **unused)
 	assert_true(bits(wide[0]) == bits(1));
 }
 
-/* Ties go to even, too large becomes infinite, f32 is passed on. */
+/* Ties go to even, too large numbers become infinite, f32 is unchanged. */
 static void rules(void **unused)
 {
 	const float x[] = { 65504, 65519.996f, 65520, 1e9f, -INFINITY, 0x1p-25f, 0x1.000002p-25f, 0x1.8p-24f,

@@ -16,7 +16,7 @@
 
 enum { N = 4001 };
 
-/* Magnitudes from 2^-30 to 2^30, each octave as likely, of both signs; the first ones are special. */
+/* Magnitudes from 2^-30 to 2^30, all octaves equally likely, of both signs; the first ones are special. */
 static void draw(float x[N])
 {
 	static const float special[] = { 0, -0.0f, FLT_MIN / 8, FLT_MAX, INFINITY, NAN, 1, -0x1p-24f, 0x1p24f,
@@ -63,7 +63,7 @@ static void counts(void **unused)
 		int64_t got[HISTOGRAM_BINS] = { 0 };
 
 		cpu = (enum cpu)c;
-		for (size_t i = 0; i < N; i += 1000)	/* in pieces, of which the last is short */
+		for (size_t i = 0; i < N; i += 1000)	/* in chunks, the last of which is short */
 			histogram_add(N - i < 1000 ? N - i : 1000, got, x + i);
 		assert_memory_equal(got, want, sizeof want);
 	}
@@ -93,7 +93,7 @@ static void percentiles(void **unused)
 		x[i] = fmodf(isfinite(x[i]) ? x[i] : 1, 1000);
 	histogram_add(N, whole, x);
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
-		count[b] = 0.3 * (double)whole[b];	/* weights change nothing */
+		count[b] = 0.3 * (double)whole[b];	/* weights have no effect */
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
 		CASE("some[%zu]", i);
 		const float edge = histogram_percentile(count, some[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* image.c -- files of every kind against what Pillow and transformers read in them; tests/images-import.t
- * has bad ones */
+/* image.c -- files of every kind against the results of Pillow and transformers; tests/images-import.t has
+ * bad files */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void test_decoded(void **state)
 	reference_close(&r);
 }
 
-/* A PGM and a PPM of the same grays are one image, whatever blanks the header has. */
+/* A PGM and a PPM of the same grays are the same image, for any blanks in the header. */
 static void test_pnm(void **state)
 {
 	static const unsigned char gray[] = "P5\t3#c\n#d\n\r1 255 \0\200\377",

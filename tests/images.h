@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* images.h -- tests/images/reference.h5: what Pillow and transformers make of images */
+/* images.h -- tests/images/reference.h5: results of Pillow and transformers for images */
 #ifndef TESTS_IMAGES_H
 #define TESTS_IMAGES_H
 #include <jansson.h>
@@ -43,7 +43,7 @@ static inline const uint8_t *reference_bytes(const struct reference *r, const js
 	return (const uint8_t *)r->bytes.data + reference_size(entry, "at");
 }
 
-/* The image that an entry is made of. */
+/* The image of an entry. */
 static inline const uint8_t *reference_image(const struct reference *r, const json_t *entry, size_t *h,
 	size_t *w)
 {

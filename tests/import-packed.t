@@ -83,7 +83,7 @@ wrong 'FP8 that is NaN' "$up.weight: its codes holds code 127, which is not vali
 wrong 'a static scale of 0' "$up.weight: its act_scale holds 0" w8a8s first input_scale 0
 wrong 'an integer beyond its bits' "$up.weight: holds 8, expected integers of 4 bits" w4a8 first weight 8
 wrong 'a group beyond the last' "$up.weight: its group_index column 0 is in group 8 of 8" order first weight_g_idx 8
-wrong 'an order that the scheme does not have' 'down_proj.weight_g_idx: is not expected' order weights actorder '"weight"'
+wrong 'an order that the scheme does not have' 'weight_g_idx: is not expected' order weights actorder '"weight"'
 wrong 'a layer that the class does not have' 'new_proj.weight: is quantized, but is not a linear layer' int4 stranger
 wrong 'an ignored layer that is packed' 'up_proj: is stored packed, but is in no group .*, or is in .ignore.' \
 	int4 config ignore '["re:.*up_proj$"]'
@@ -101,7 +101,7 @@ wrong 'sparse weights' "sparsity_config: format is 'sparse-24-bitmask'" int4 con
 wrong 'rotations' 'transform_config: online rotations' int4 config transform_config '{"config_groups": {"a": {}}}'
 wrong 'a version beyond any' "version is '99999999999.9', expected one like" int4 config version '"99999999999.9"'
 wrong 'no groups' 'config_groups: expected an object of groups' int4 config config_groups '[]'
-wrong 'rounded outputs' 'output_activations: rounding of outputs is not supported' int4 group output_activations '{"a": 1}'
+wrong 'rounded outputs' 'output_activations: rounding of outputs is not' int4 group output_activations '{"a": 1}'
 wrong 'bits' 'num_bits is 9, expected 2 to 8' int4 weights num_bits 9
 wrong 'a group of 0' 'group_size: expected a whole number from 1' int4 weights group_size 0
 wrong 'a strategy' "strategy is 'attn_head', expected tensor" int4 weights strategy '"attn_head"'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invariant -- changes of weights that leave a model as it is: logits before and after, all in double, of
- * every architecture (invariant_reference.h) with random weights, and of rows that no model of the table has
+ * invariant -- changes of weights that do not change the function of a model: logits before and after, in
+ * double, of every architecture (invariant_reference.h) with random weights, and of rows that no model of the
+ * table has
  */
 #include <math.h>
 #include <setjmp.h>
@@ -79,7 +80,7 @@ static bool has_bias(const struct model *m, const struct residual_layer *l)
 	return row && layer.stack->bias[row->role];
 }
 
-/* Random weights of the shape that m->config says. */
+/* Random weights of the shapes from m->config. */
 static void fill(struct model *m)
 {
 	const struct config *c = &m->config;
@@ -117,7 +118,7 @@ static void fill(struct model *m)
 		m->id[i] = (int32_t)(random_uniform(&stream, drawn++) * (double)m->config.vocab);
 }
 
-/* The configuration of a reference model, with norms of a kind. */
+/* The configuration of a reference model, with norms of the given kind. */
 static void configure(struct model *m, const char *name, enum norm_kind kind)
 {
 	char *path = ref(name);
@@ -168,7 +169,7 @@ static const char *hindered(const struct model *m, const struct invariant *t)
 	return why;
 }
 
-/* but: a layer that is left out; SIZE_MAX: none. */
+/* but: a layer that is not changed; SIZE_MAX: none. */
 static void change(struct model *m, const struct invariant *t, size_t but)
 {
 	for (size_t i = 0; i < m->at.layers; i++) {
@@ -209,7 +210,7 @@ static bool all_of(const struct model *m, enum norm_kind kind)
 	return true;
 }
 
-/* Of gain 1 and without shift, but for those behind branches. */
+/* Whether norms have gain 1 and no shift, except those after branches. */
 static bool folded(const struct model *m)
 {
 	for (size_t i = 0; i < m->at.norms; i++)
@@ -219,7 +220,7 @@ static bool folded(const struct model *m)
 	return true;
 }
 
-/* Of norms behind branches. */
+/* For norms after branches. */
 static void make_constant(struct model *m)
 {
 	for (size_t i = 0; i < m->at.norms; i++)
@@ -227,7 +228,7 @@ static void make_constant(struct model *m)
 			m->norm[i].gain[j] = m->norm[i].gain[0];
 }
 
-/* Whether it has such norms. */
+/* Whether the model has norms after branches. */
 static bool normed(const struct model *m)
 {
 	return m->arch.norm[AFTER_ATTENTION] || m->arch.norm[AFTER_MLP];
@@ -265,7 +266,7 @@ static void layer_norms_of_every_architecture(void **unused)
 	}
 }
 
-/* Nothing is changed in vain: without any one of the layers the logits are others. */
+/* Every change is needed: without any one of the layers the logits differ. */
 static void every_layer_counts(void **unused)
 {
 	static const char *const names[] = { "gpt2", "neox-parallel", "qwen2-moe" };
@@ -283,7 +284,7 @@ static void every_layer_counts(void **unused)
 			before = run(&m);
 			change(&m, &ln2rms, but);
 			after = run(&m);
-			/* but for experts that no token reaches */
+			/* except for experts that no token reaches */
 			if (!strstr(m.at.layer[but].path, "experts"))
 				assert_true(difference(&m, before, after) > 1e-5);
 			free(before), free(after);
@@ -314,7 +315,8 @@ static void folded_alone(void **unused)
 	}
 }
 
-/* What norms before branches put out, over factors that the layers behind them take (smooth-scale). */
+/* Outputs of norms before branches are divided by factors, and the layers that read them are multiplied
+ * (smooth-scale). */
 static void smoothed(void **unused)
 {
 	static const struct invariant none = { .fold = false };
@@ -348,14 +350,14 @@ static void smoothed(void **unused)
 	}
 }
 
-/* Which models have sources of which layers: o, down, both; values that several heads share are none. */
+/* The models with sources of each layer: o, down, both. Values that several heads share have none. */
 static const struct { const char *name; bool output, down; } sources[] = {
 	{ "llama-gqa", false, true }, { "gpt2", true, false }, { "neox-parallel", true, false },
 	{ "opt", true, true }, { "opt-post", true, false }, { "qwen2-moe", false, true },
 	{ "gemma2", false, true },
 };
 
-/* What a layer makes for another, over factors that the other takes (awq-scale). */
+/* Outputs of a layer are divided by factors, and the layer that reads them is multiplied (awq-scale). */
 static void sources_scaled(void **unused)
 {
 	(void)unused;
@@ -405,7 +407,7 @@ static void rms_norms_are_left(void **unused)
 	free_model(&m);
 }
 
-/* x + LayerNorm(f(x)) (MQuant figure 3): no other norm. */
+/* x + LayerNorm(f(x)) (MQuant figure 3): no other norms. */
 static void norms_after_branches(void **unused)
 {
 	(void)unused;
@@ -431,7 +433,7 @@ static void norms_after_branches(void **unused)
 	}
 }
 
-/* Orthogonal, of random numbers (Gram and Schmidt, twice for the last digits). */
+/* An orthogonal matrix from random numbers (Gram and Schmidt, twice for the last digits). */
 static double *random_orthogonal(size_t n)
 {
 	double *q = random_vector(n * n, 0, 1);
@@ -473,7 +475,7 @@ static struct rotations rotations_by(const struct config *c, size_t way)
 	return r;
 }
 
-/* Whether any layer was turned for an online Hadamard. */
+/* Whether any layer was rotated for an online Hadamard. */
 static bool any_online(const struct model *m)
 {
 	for (size_t i = 0; i < m->at.layers; i++)
@@ -518,7 +520,7 @@ static void rotations_of_every_architecture(void **unused)
 	}
 }
 
-/* LayerNorms first become RMS norms. */
+/* LayerNorms become RMS norms first. */
 static void rotated_behind_ln2rms(void **unused)
 {
 	static const char *const names[] = { "gpt2", "opt", "neox-parallel", "neox-serial", "qwen2-moe" };
@@ -547,7 +549,7 @@ static void rotated_behind_ln2rms(void **unused)
 	}
 }
 
-/* x + RMSNorm(f(x)) c + β: the stream turns where the gain is one number, its shift with it. */
+/* x + RMSNorm(f(x)) c + β: the stream can be rotated if the gain is one number; the shift is rotated too. */
 static void rotated_past_norms_after_branches(void **unused)
 {
 	struct model m;
@@ -577,7 +579,7 @@ static void rotated_past_norms_after_branches(void **unused)
 	free_model(&m);
 }
 
-/* Nothing turns in vain. */
+/* Every rotation is needed. */
 static void every_layer_rotates(void **unused)
 {
 	static const char *const names[] = { "gpt2", "qwen2-moe" };
@@ -607,15 +609,16 @@ static void every_layer_rotates(void **unused)
 	drawn = 0;
 }
 
-/* ---- models that see images ---- */
+/* ---- vision-language models ---- */
 
 static const struct { const char *name; bool post; } visions[] = {
 	{ "vision/vipllava", false }, { "vision/qwen2-vl", false }, { "vision/llava-clip", true },
 };
 enum { VISIONS = sizeof visions / sizeof *visions };
 
-/* The encoder has LayerNorms, the language model norms of a kind. post: x + LayerNorm(f(x)), without a norm
- * at the start. Rows and columns of images are not turned: positions are the language model's test. */
+/* The encoder has LayerNorms, the language model norms of the given kind. post: x + LayerNorm(f(x)), without
+ * a norm at the start. Rows and columns of images are not rotated: the test of the language model covers
+ * positions. */
 static void make_vision(struct model *m, const char *name, bool post, enum norm_kind kind)
 {
 	configure(m, name, kind);
@@ -638,7 +641,7 @@ static struct invariant ln2rms_of(enum norm_kind kind)
 		.leave = { [STACKS - 1] = kind == NORM_RMS } };
 }
 
-/* Changes, and says by how much the logits differ. */
+/* Changes the model, and returns the difference of the logits. */
 static double changed_by(struct model *m, const struct invariant *t)
 {
 	double *before = run(m), *after, d;
@@ -651,7 +654,7 @@ static double changed_by(struct model *m, const struct invariant *t)
 	return d;
 }
 
-/* ln2rms, then a rotation of both streams; norms of the encoder that add to its stream have one gain. */
+/* ln2rms, then a rotation of both streams. Norms that write into the stream of the encoder have one gain. */
 static void encoders(void **unused)
 {
 	(void)unused;
@@ -669,7 +672,7 @@ static void encoders(void **unused)
 		r = rotations_make(&m.config, &ways[0].o, rotate.leave, NULL);
 		assert_non_null(strstr(hindered(&m, &rotate), "ln2rms"));
 		why = hindered(&m, &convert);
-		assert_true(!why == !m.encoder.embedding_norm);	/* which adds by many gains */
+		assert_true(!why == !m.encoder.embedding_norm);	/* which has many gains */
 		make_constant(&m);
 		converted = changed_by(&m, &convert);
 		assert_true(all_of(&m, NORM_RMS));
@@ -681,7 +684,7 @@ static void encoders(void **unused)
 	}
 }
 
-/* Visual tokens first: every token has the logits that it had (AIFS). */
+/* Visual tokens first: the logits of each token are unchanged (AIFS). */
 static void visual_tokens_first(void **unused)
 {
 	(void)unused;
@@ -716,7 +719,8 @@ static void visual_tokens_first(void **unused)
 	}
 }
 
-/* A projector that reads the stream without a norm sees its mean; the language model can turn alone. */
+/* A projector that reads the stream without a norm depends on its mean; the language model can be rotated
+ * alone. */
 static void encoders_left(void **unused)
 {
 	const struct invariant convert = ln2rms_of(NORM_RMS);
@@ -736,7 +740,7 @@ static void encoders_left(void **unused)
 	free_model(&m);
 }
 
-/* Whether ln2rms changes it: in a post-norm encoder nothing but what goes into the norms. */
+/* Whether ln2rms changes the layer: in a post-norm encoder only the layers before norms. */
 static bool counts(const struct residual_layer *l)
 {
 	const bool post = !l->reads.normed;
@@ -744,7 +748,7 @@ static bool counts(const struct residual_layer *l)
 	return !post || (l->rows == CHANNELS_RESIDUAL && (l->norm != RESIDUAL_NONE || l->adds.normed));
 }
 
-/* Nothing of an encoder or its projector is changed in vain. */
+/* Every change of an encoder or its projector is needed. */
 static void every_layer_of_images_counts(void **unused)
 {
 	(void)unused;
@@ -769,7 +773,7 @@ static void every_layer_of_images_counts(void **unused)
 			before = run(&m);
 			change(&m, &t, but);
 			after = run(&m);
-			/* a class token is one row of many, which the features are without */
+			/* a class token is one of many rows, and the features do not have it */
 			if (rotates || counts(&m.at.layer[but]))
 				assert_true(difference(&m, before, after) > 10 * most);
 			else
@@ -786,7 +790,7 @@ static int prepare(void **unused)
 	(void)unused;
 	threads_init(0);
 	linalg_init();
-	quiet = true;		/* no word of blocks that are smaller than a width */
+	quiet = true;		/* no warning of blocks that are smaller than a width */
 	stream = random_open(1, "invariant");
 	return 0;
 }

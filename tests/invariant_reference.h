@@ -5,28 +5,29 @@
  *	struct model m;		its configuration, its layers and norms in double, its tokens (and an image)
  *	double *logits = run(&m);	[TOKENS][vocab]; free() it
  *
- * Token after token and head after head, without a cache, and nothing is rounded:
+ * Tokens and heads are computed one after the other, without a cache and without rounding:
  *
- *	x_t = embedding of token t, plus that of its position where the architecture has one
+ *	x_t = embedding of token t, plus that of its position if the architecture has one
  *	each block (run_block()), f the attention and then the MLP:
- *		x ← x + after(f(before(x)))	norms before and after; parallel: both f of one x
- *		x ← before(x + f(x))		where norms stand last (norms_last)
+ *		x ← x + after(f(before(x)))	norms before and after; parallel: both f read one x
+ *		x ← before(x + f(x))		if norms come last (norms_last)
  *	logits = W_head norm(x), capped: c tanh(logits/c)
  *
- *	a layer		W x + b, x first through H/√order where an online Hadamard goes; run_layer()
+ *	a layer		W x + b, with x ← x H/√order first for an online Hadamard; run_layer()
  *	norms		(x - mean)/√(mean (x - mean)² + ε) α + β; RMS norms without mean and β; run_norm()
  *	positions	pairs (x_i, x_i+half) rotated by position · frequency_i (RoPE, Su et al., 2021);
  *			rotate()
- *	attention	Σ_k softmax_k(a q·k, capped) v_k of the rows k that a row sees: those up to
- *			itself, of a window, or all; one head of keys for several of queries; attend()
+ *	attention	Σ_k softmax_k(a q·k, capped) v_k over the rows k that a row attends to: rows up to
+ *			itself, of a window, or all; one key head for several query heads; attend()
  *	MLP		W_down (act(W_gate x) · W_up x), or W_down act(W_up x); run_branch()
- *	experts		Σ share_e MLP_e(x) of those chosen, shares by the router's softmax; run_mixture()
+ *	experts		Σ share_e MLP_e(x) over the selected experts, with shares by the router's softmax;
+ *			run_mixture()
  *	images		patches through the encoder's blocks and the projector, in place of the embeddings
- *			of all tokens but the first and the last; run_images()
+ *			of all tokens except the first and the last; run_images()
  *
- * What a block has is said by struct architecture and struct stack (model/architecture.h, model/stack.h);
- * tests/forward.c and tests/vision.c hold the same models' logits against transformers. Of lib it also takes
- * the frequencies of positions and the rows of Hadamard matrices, no other arithmetic.
+ * struct architecture and struct stack (model/architecture.h, model/stack.h) specify the members of a block.
+ * tests/forward.c and tests/vision.c compare logits of the same models with transformers. From lib it also
+ * uses the frequencies of positions and the rows of Hadamard matrices, but no other arithmetic.
  */
 #ifndef TESTS_INVARIANT_REFERENCE_H
 #define TESTS_INVARIANT_REFERENCE_H
@@ -50,21 +51,21 @@
 #include "transform/invariant.h"
 #include "vision/vision.h"
 
-enum { TOKENS = 9, ROWS = 17, WIDEST = 256 };	/* of texts, of images at most */
+enum { TOKENS = 9, ROWS = 17, WIDEST = 256 };	/* rows of texts, and max rows of images */
 
 struct layer_of { double *w, *bias; size_t online; };
 
 struct model {
-	struct architecture arch;	/* a row of the test's own */
-	struct architecture encoder;	/* and of its images, if it sees any */
+	struct architecture arch;	/* a copy for the test */
+	struct architecture encoder;	/* the same for its encoder */
 	struct config config;
-	const struct stack *now;	/* whose blocks run */
-	const size_t *order;		/* [TOKENS] the token at each place; NULL: in order */
+	const struct stack *now;	/* the stack whose blocks run */
+	const size_t *order;		/* [TOKENS] the token at each position; NULL: in order */
 	struct residual at;
 	struct layer_of *layer;		/* [at.layers] */
 	struct wide_norm *norm;		/* [at.norms] */
 	struct wide_norm *head_norm;	/* [blocks][2] */
-	double stream_mean;		/* the largest |mean| of the stream that a norm has read */
+	double stream_mean;		/* the largest |mean| of the stream at the input of a norm */
 	int32_t id[TOKENS];
 	double *patch;			/* [ROWS][numbers] of an image */
 };
@@ -93,7 +94,7 @@ static size_t find(const struct model *m, size_t block, enum role role, size_t e
 	return m->at.layers;
 }
 
-/* y = x H/√order, in pieces of so many numbers, by rows of the matrix H/√order. */
+/* y = x H/√order for each block of `order` numbers, from rows of the matrix H/√order. */
 static void pass_online(size_t n, size_t order, double y[n], const double x[n])
 {
 	struct hadamard h;
@@ -154,7 +155,7 @@ static void run_norm(const struct wide_norm *n, double eps, size_t times, double
 	}
 }
 
-/* The norm of this name, if there is one, of the stream or of what a branch adds. */
+/* Applies the norm of this name, if present, to the stream or to the output of a branch. */
 static bool run_norm_at(struct model *m, const char *path, double *x)
 {
 	const struct stack *s = m->now;
@@ -199,13 +200,13 @@ static void rotate(const struct stack *s, size_t block, size_t position, size_t 
 		}
 }
 
-/* Where the row stood before it was reordered, as texts are. */
+/* The position of a row before reordering, counted as in texts. */
 static size_t index_of(const struct model *m, size_t row)
 {
 	return m->order && m->now == config_last(&m->config) ? m->order[row] : row;
 }
 
-/* Queries, keys, values of a token, one behind the other. */
+/* Queries, keys and values of a token, concatenated. */
 static void run_qkv(const struct model *m, size_t block, size_t t, double *y, const double *x)
 {
 	const struct stack *s = m->now;
@@ -225,7 +226,7 @@ static void run_qkv(const struct model *m, size_t block, size_t t, double *y, co
 		rotate(s, block, index_of(m, t), s->heads + s->kv_heads, y);
 }
 
-/* Whether row p sees row t. */
+/* Whether row p attends to row t. */
 static bool sees(const struct model *m, size_t block, size_t p, size_t t)
 {
 	const size_t window = stack_window(m->now, block), q = index_of(m, p), k = index_of(m, t);
@@ -364,7 +365,7 @@ static void run_block(struct model *m, size_t block, size_t rows, double *x)
 	free(qkv);
 }
 
-/* The encoder's rows of the image, x [ROWS][hidden]; returns how many. */
+/* The encoder's rows of the image, x [ROWS][hidden]; returns their number. */
 static size_t run_encoder(struct model *m, double *x)
 {
 	const struct config *c = &m->config;
@@ -388,7 +389,8 @@ static size_t run_encoder(struct model *m, double *x)
 	return rows;
 }
 
-/* The image's embeddings for the tokens but the first and the last, as far as they go, x [TOKENS][hidden]. */
+/* Embeddings of the image for all tokens except the first and the last, as many as there are, x
+ * [TOKENS][hidden]. */
 static void run_images(struct model *m, double *x)
 {
 	static const enum role mlp[] = { ROLE_GATE, ROLE_UP, ROLE_DOWN };
@@ -412,7 +414,7 @@ static void run_images(struct model *m, double *x)
 	m->now = last;
 }
 
-/* Rows from the order of the text to that in which they run. */
+/* Moves rows from the order of the text to the order in which they run. */
 static void reorder(const struct model *m, size_t n, double *x)
 {
 	double *y = memcpy(xalloc(TOKENS * n, sizeof *y), x, TOKENS * n * sizeof *y);

@@ -7,8 +7,9 @@
 #include <string.h>
 
 /*
- * Rows of x [m][n] become orthogonal, u [m][m] the rotations that did it: x_before = uᵀ x, so that row k of u
- * is a left singular vector and the norm of row k of x, square[k] its square, the singular value; descending.
+ * Makes the rows of x [m][n] orthogonal; u [m][m] is the product of the rotations: x_before = uᵀ x. So row k
+ * of u is a left singular vector. The norm of row k of x is the singular value, square[k] its square, in
+ * descending order.
  */
 static inline void jacobi(size_t m, size_t n, double *x, double *u, double *square)
 {
@@ -26,7 +27,7 @@ static inline void jacobi(size_t m, size_t n, double *x, double *u, double *squa
 					c += x[p * n + j] * x[q * n + j];
 				}
 				if (a < b || fabs(c) > 1e-16 * sqrt(a * b)) {
-					/* also turns by π/2 what stands in the wrong order */
+					/* π/2 also swaps rows in the wrong order */
 					const double angle = atan2(2 * c, a - b) / 2;
 					const double s = sin(angle), k = cos(angle);
 

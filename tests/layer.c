@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* layer -- the table of members: one more row is read, written, left out of copies and counted */
+/* layer -- the table of members: an additional row is read, written, left out of copies and counted */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum { OUT = 6, IN = 40, GROUPS = 2, ROWS = 64 };
 
-/* A layer with two members more: a dataset whose extent the file tells, and an attribute. */
+/* A layer with two further members: a dataset with an extent from the file, and an attribute. */
 struct tilted {
 	struct linear linear;
 	const float *tilt;		/* [out][tilts] */
@@ -75,7 +75,7 @@ static struct tilted make(const char *storage)
 	return y;
 }
 
-/* A file in which the layer /a/b is what l says; from: with the rest of that file's group. */
+/* A file with the layer /a/b equal to l; from: with the other members of that file's group. */
 static struct part *written(const struct tilted *l, const struct part *from)
 {
 	char path[] = "/tmp/ptq-layer-XXXXXX";
@@ -110,7 +110,7 @@ static void a_row_is_a_member(void **unused)
 	assert_memory_equal(y.linear.codes, codes, sizeof codes);
 	assert_memory_equal(y.linear.bias, bias, sizeof bias);
 
-	second.tilt = tilt[1];		/* what stood there is left out; what has no row is copied */
+	second.tilt = tilt[1];		/* old members are left out; objects without a row are copied */
 	second.tilts = 2;
 	second.lean = 0.5f;
 	b = written(&second, a);
@@ -123,14 +123,14 @@ static void a_row_is_a_member(void **unused)
 	assert_true(member_bits(rows, &y.linear) == member_bits(members, &y.linear) + 16 * 3. / IN);
 	assert_true(member_bits(rows, &z.linear) == member_bits(members, &z.linear) + 16 * 2. / IN);
 
-	plain = layer_read(b, "/a/b", OUT, IN);		/* a reader without the row passes it by */
+	plain = layer_read(b, "/a/b", OUT, IN);		/* a reader without the row ignores it */
 	assert_memory_equal(plain.linear.codes, codes, sizeof codes);
 	layer_free(&plain);
 	part_close(a);
 	part_close(b);
 }
 
-/* Rows say when a member is there. */
+/* Rows specify when a member is present. */
 static void conditions(void **unused)
 {
 	struct tilted l = make("int5"), y = { 0 };
@@ -147,7 +147,7 @@ static void conditions(void **unused)
 	part_close(part);
 }
 
-/* The layer below is what was written, a plain or a quantized one. */
+/* The layer below equals what was written, plain or quantized. */
 static void same_branch(const struct member *m, const struct linear *l, const struct linear *y)
 {
 	const struct linear *a, *b;
@@ -162,7 +162,7 @@ static void same_branch(const struct member *m, const struct linear *l, const st
 		assert_memory_equal(a->codes, b->codes, a->out * a->in);
 }
 
-/* What struct linear holds is what comes back; seen: the rows that were there. */
+/* Reading returns the written struct linear; seen: the rows that were present. */
 static void back(enum input_mode mode, bool seen[ROWS])
 {
 	static const uint16_t halves[2 * IN];
@@ -225,14 +225,14 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	assert_true(y.linear.saturate == 224 && y.linear.group == 32 &&
 		y.linear.input.mode == mode && y.linear.input.clip == l.linear.input.clip);
 	bits = member_bits(members, &l.linear);
-	/* halves of A; codes of 5 bits and a scale a row of B */
+	/* halves of A; codes of 5 bits and one scale per row of B */
 	l.linear.branch_a = l.linear.branch_b = NULL;
 	assert_true(fabs(bits - member_bits(members, &l.linear) - (16. * 2 * IN + OUT * (5. * 2 + 32)) /
 		(OUT * IN)) < 1e-9);
 	part_close(part);
 }
 
-/* Every row of the table, in one of two layers: a scale is of a calibration or of each token. */
+/* Every row of the table occurs in one of two layers: a scale is static or per token. */
 static void every_row(void **unused)
 {
 	bool seen[ROWS] = { false };
@@ -241,7 +241,7 @@ static void every_row(void **unused)
 	back(INPUT_STATIC_MODALITY, seen);
 	back(INPUT_DYNAMIC_TOKEN, seen);
 	for (const struct member *m = rows; m->name; m++)
-		if (!m->of)	/* a code of the two stands for one weight: extents are those of codes */
+		if (!m->of)	/* a code of the two layers is of one weight: extents are those of codes */
 			assert_int_equal(seen[m - rows], (m->forms & FORM_CODES) != 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * linalg -- products, Hessians, norms against sums in double, within bounds of float sums, for any -j; what
- * happens where BLAS multiplies wrongly
+ * linalg -- products, Hessians, norms against sums in double, within bounds of float sums, for any -j; errors
+ * of a BLAS that multiplies wrongly
  */
 #include <cblas.h>
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ static float *numbers(size_t n)
 	return x;
 }
 
-/* A sum of k products in float, in any order, with or without fused products, and one more addition. */
+/* A sum of k products in float, in any order, with or without fused products, and one further addition. */
 static double bound(size_t k, double size)
 {
 	return 2 * (double)(k + 2) * 0x1p-24 * size;
@@ -105,7 +105,7 @@ static void gram(size_t blocks, size_t m, size_t n)
 	free(x), free(y), free(h);
 }
 
-/* Beyond a tile of columns, beyond the rows that one product takes, and both ends of it. */
+/* Beyond a tile of columns, beyond the rows of one product, and both ends of it. */
 static void grams(void **unused)
 {
 	(void)unused;
@@ -117,7 +117,7 @@ static void grams(void **unused)
 	gram(1, 3, 1290);
 }
 
-/* What a window's product loses in float is lost once: many windows add up as if each stood alone. */
+/* A window's product loses precision in float once: many windows add up as if each were alone. */
 static void windows_are_summed_in_double(void **unused)
 {
 	enum { WINDOWS = 4096, N = 3 };
@@ -208,7 +208,7 @@ static void norms(void **unused)
 	free(x), free(gain), free(shift), free(y);
 }
 
-/* Each exponential alone, the sums of many with a tail, and the same bits from every kind of kernels. */
+/* Each exponential alone, the sums of many with a tail, and the same bits with every kind of kernels. */
 static void exponentials_in_double(void **unused)
 {
 	enum { N = 531 };
@@ -229,7 +229,7 @@ static void exponentials_in_double(void **unused)
 			break;
 	}
 	vector_sum_exp_pair(1, sum, &zero, 1e4f, &(float){ -INFINITY }, 0);
-	/* bounded below, never a zero */
+	/* bounded from below, never zero */
 	assert_true(sum[0] > 0 && sum[0] < 1e-307 && sum[1] > 0 && sum[1] < 1e-307);
 	for (size_t i = 0; i < N; i++) {
 		double e = exp((double)x[i] - 2);
@@ -249,12 +249,12 @@ static void exponentials_in_double(void **unused)
 	free(x), free(y);
 }
 
-/* ---- BLAS that multiplies wrongly: calls of it come here first ---- */
+/* ---- a BLAS that multiplies wrongly: its calls go through the wrappers here ---- */
 
-static const char *wrong;		/* the call that is */
-static int min_wrong;			/* where its largest extent is at least this */
+static const char *wrong;		/* the call that multiplies wrongly */
+static int min_wrong;			/* if its largest extent is at least this */
 
-/* The library's own. */
+/* The functions of the library. */
 #define OWN(call) ((__typeof__(&cblas_##call))dlsym(RTLD_NEXT, "cblas_" #call))
 #define SPOIL(call, max, y) \
 	if (wrong && !strcmp(wrong, #call) && (max) >= min_wrong) \
@@ -322,7 +322,7 @@ static void wrong_products_are_found(void **unused)
 		wrong = calls[i];
 		assert_string_equal(trial_wrong(), calls[i]);
 	}
-	for (size_t i = 0; i < 2; i++) {	/* those that are packed only */
+	for (size_t i = 0; i < 2; i++) {	/* only those that are packed */
 		CASE("%s", calls[i]);
 		wrong = calls[i], min_wrong = 100;
 		assert_string_equal(trial_wrong(), calls[i]);
@@ -330,7 +330,7 @@ static void wrong_products_are_found(void **unused)
 	wrong = NULL, min_wrong = 0;
 }
 
-/* A tool ends with the line that helps. */
+/* A tool ends with a message that names the remedy. */
 static void wrong_products_end_the_tool(void **unused)
 {
 	int fd[2], status;

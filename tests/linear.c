@@ -94,7 +94,7 @@ static void weights(void **unused)
 			}
 }
 
-/* Tiles of 2 x 4 weights, whose values are the code and the place in the tile. */
+/* Tiles of 2 x 4 weights; a value consists of the code and the position in the tile. */
 enum { TALL = 2, WIDE = 4 };
 
 static void decode_places(const struct format *f, size_t row, size_t i, size_t n, float x[n],
@@ -110,7 +110,7 @@ static void decode_places(const struct format *f, size_t row, size_t i, size_t n
 	}
 }
 
-/* Codes of bytes and of two, in rows of tiles, and packed; the last tiles reach beyond the layer. */
+/* Codes of one and two bytes, in rows of tiles, and packed; the last tiles reach beyond the layer. */
 static void tiles(void **unused)
 {
 	static const struct code_form places = { TALL, WIDE, decode_places, NULL };
@@ -200,7 +200,7 @@ static void inputs(void **unused)
 
 	(void)unused;
 	assert_true(format_parse(&l.input.format, "e4m3ieee"));
-	for (int t = 0; t < TOKENS - 1; t++)	/* the last token stays 0 */
+	for (int t = 0; t < TOKENS - 1; t++)	/* the last token remains 0 */
 		for (int i = 0; i < IN; i++)
 			x[t][i] = (float)sin(i + 100 * t) * (float)(t + 1) * 3;
 	linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
@@ -229,7 +229,7 @@ static void inputs(void **unused)
 	}
 }
 
-/* Every kind of format of activations against the nearest of its values: y/s as close to x/s as any is. */
+/* Every type of activation format against the nearest of its values: y/s is as close to x/s as any value. */
 static void input_formats(void **unused)
 {
 	static const char *const names[] = { "e2m1", "e2m2", "e2m3", "e3m4", "e4m0", "e4m3", "e5m2", "e0m5",
@@ -249,7 +249,7 @@ static void input_formats(void **unused)
 			CASE("%s, dynamic %d", names[f], dynamic);
 			assert_true(format_parse(&l.input.format, names[f]));
 			l.input.mode = dynamic ? INPUT_DYNAMIC_TOKEN : INPUT_STATIC_TENSOR;
-			act_scale = 40 / l.input.format.max;	/* some lie beyond */
+			act_scale = 40 / l.input.format.max;	/* some are beyond it */
 			linear_input(&l, TOKENS, y, (const float (*)[IN])x, NULL);
 			for (int t = 0; t < TOKENS; t++) {
 				float max = 0, s;
@@ -267,7 +267,7 @@ static void input_formats(void **unused)
 						min = fmin(min, fabs((double)l.input.format.grid[c] - v));
 						other = fmin(other, fabs((double)value - (double)y[t][i]));
 					}
-					assert_true(other == 0);	/* it is one of the values */
+					assert_true(other == 0);	/* it is a value of the format */
 					assert_true(fabs((double)y[t][i] / (double)s - v) <=
 						min + fabs(v) * 2e-7);
 				}
@@ -275,7 +275,7 @@ static void input_formats(void **unused)
 		}
 }
 
-/* A token's scale is of the columns that are in the weight, times clip. */
+/* The scale of a token is from the columns that are in the weight, times clip. */
 static void input_scales(void **unused)
 {
 	static const int32_t some[] = { 0, 3, 4, IN - 1 };

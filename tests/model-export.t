@@ -171,7 +171,7 @@ warns 'groups that blocks do not hold' \
 ok '... in silence if told' \
 	sh -c 'model-export --to gguf --blocks none -o plain.gguf b.h5 2>err && ! grep warning err'
 py stray_expert mixtral.h5 stray.h5
-no 'an expert too many' 1 'ffn_.*: has a weight of expert 99, the model has 4 experts' model-export --to gguf -o no stray.h5
+no 'an expert too many' 1 ': has a weight of expert 99, the model has 4' model-export --to gguf -o no stray.h5
 py second_expert mixtral.h5 stray.h5
 no 'an expert of another size' 1 'ffn_gate_exps.weight: expert 3 has .* bytes of weights, earlier experts have ' \
 	model-export --to gguf -o no stray.h5
@@ -219,7 +219,7 @@ no '... GGUF neither' 1 'rounds its inputs, which --to gguf does not write' mode
 no 'rounded keys and values' 1 'rounds keys and values to int8, which --to hf does not write' model-export -o no keys.h5
 warns '... are left out if told' 'keys and values are not rounded to int8' model-export --weights-only -o keys keys.h5
 ln2rms -q opt.h5 -o rms.h5
-no 'a norm of another kind' 1 'norm.* is a norm of kind rms, but checkpoints of a OPTForCausalLM have only layer' model-export -o no rms.h5
+no 'a norm of another kind' 1 'of kind rms, but checkpoints of a OPTForCausalLM have' model-export -o no rms.h5
 for m in head_bias norm_bias; do
 	py $m llama-gqa.h5 $m.h5
 	no "$m" 1 'bias: a LlamaForCausalLM .*has no such bias' model-export -o no $m.h5
@@ -234,7 +234,7 @@ done
 cp phi3-window.h5 gone.h5 && py remove gone.h5 model/layers/0/self_attn/q_proj
 no 'the first layer of a fused tensor is missing' 1 'q_proj/weight: is missing' model-export -o no gone.h5
 py large tiny.h5 large.h5
-no 'a number beyond f16' 1 'model.norm.weight: has a number beyond the range of f16' model-export --dtype f16 -o no large.h5
+no 'a number beyond f16' 1 'norm.weight: has a number beyond the range of f16' model-export --dtype f16 -o no large.h5
 py stranger tiny.h5 stranger.h5
 warns 'a tensor of integers that the class does not know' \
 	'/other/ids: is int32.* left out' model-export -o strange stranger.h5

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* moments -- second moments through the callback: from a calibration in memory as from its file */
+/* moments -- second moments from the callback: from a calibration in memory and from its file */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static struct plan plan;
 static struct selection layers;
 static const struct execution as_it_is;
 
-/* As if a model had run: every projection sees numbers that are drawn. */
+/* Replaces a run of a model: every projection receives random numbers. */
 static struct calibration calibrated(const struct part *part, const struct config *c)
 {
 	static const enum projection_name names[] = {
@@ -56,7 +56,7 @@ static struct calibration calibrated(const struct part *part, const struct confi
 static char *kept[8];
 static size_t keeps;
 
-/* Removes the file at the end only: the next one may get the number of one that is gone, and be taken for an
+/* Removes the file at the end only. Else the next file may get the inode of a removed one, and count as an
  * input. */
 static void keep(const char *path)
 {
@@ -85,7 +85,7 @@ static struct output *begun(char *path, const char *kind)
 	return out;
 }
 
-/* The model's layers, quantized by what the source tells. */
+/* The model's layers, quantized with the moments of the source. */
 static struct part *quantized(struct part *model, const struct config *c, struct moments_source source)
 {
 	char path[] = "/tmp/ptq-moments-XXXXXX";
@@ -147,7 +147,7 @@ static void from_memory_as_from_a_file(void **unused)
 	free(name);
 }
 
-/* Sums of files are what one calibration of all tokens sums. */
+/* Sums of files equal one calibration over all tokens. */
 static void sums(void **unused)
 {
 	enum { IN = 3, N = 8 };
@@ -175,14 +175,14 @@ static void sums(void **unused)
 	assert_memory_equal(a.mean_abs, b.mean_abs, IN * sizeof(float));
 	assert_memory_equal(a.fourth, b.fourth, IN * sizeof(double));
 	assert_memory_equal(a.histogram, b.histogram, HISTOGRAM_BINS * sizeof(int64_t));
-	moments_add(&all, 1, N, x);	/* what was rounded is made anew */
+	moments_add(&all, 1, N, x);	/* rounded numbers are computed again */
 	const struct hessian more = moments_hessian(&all, "f", "l");
 
 	assert_true(more.count == 3 * N && more.sum[0] == 1 + 16 + 49 + 1 + 16);
 	moments_free(&all), moments_free(&sum);
 }
 
-/* What a file has of modalities apart, read as one, is the sums of all tokens. */
+/* Modalities of a file, read together, equal the sums over all tokens. */
 static void modalities_joined(void **unused)
 {
 	enum { IN = 3, N = 8, M = 3 };
@@ -196,7 +196,7 @@ static void modalities_joined(void **unused)
 
 	(void)unused;
 	for (size_t m = 0; m < M; m++)
-		moments_add(&each.moments[m], m < M - 1 ? 1 : 2, N, &x[m]);	/* the last has two windows */
+		moments_add(&each.moments[m], m < M - 1 ? 1 : 2, N, &x[m]);	/* two windows */
 	moments_add(&all, M + 1, N, x);
 	sums_write(&each, out, "f", "/l");
 	sums_write(&each, out, "f", "/m");	/* a link */
@@ -215,13 +215,13 @@ static void modalities_joined(void **unused)
 	assert_memory_equal(is.absmax, want.absmax, IN * sizeof(float));
 	assert_memory_equal(is.fourth, want.fourth, IN * sizeof(double));
 	assert_memory_equal(is.histogram, want.histogram, HISTOGRAM_BINS * sizeof(int64_t));
-	for (size_t i = 0; i < IN; i++)	/* means are rounded in the file, and twice where they are joined */
+	for (size_t i = 0; i < IN; i++)	/* means are rounded in the file, and twice if they are joined */
 		assert_true(fabsf(is.mean_abs[i] - want.mean_abs[i]) <= 4 * 0x1p-24f * want.mean_abs[i]);
 	part_close(file);
 	sums_free(&each), moments_free(&all);
 }
 
-/* Rows of two modalities, in any order, are the sums of each modality's rows; a prior is mixed in as long as
+/* Rows of two modalities, in any order, give the sums over each modality's rows. A prior is mixed in while
  * fewer tokens than inputs were seen: S + (n - c)·S̄. */
 static void axes_of_sums(void **unused)
 {
@@ -255,7 +255,7 @@ static void axes_of_sums(void **unused)
 	sums_add_rows(&prior, HALF_NONE, ROWS, *x);
 	const struct hessian mixed = sums_mixed(&own, "f", "l");
 
-	for (int i = 0; i < IN; i++)	/* whole numbers: exact */
+	for (int i = 0; i < IN; i++)	/* whole numbers are exact */
 		for (int j = i; j < IN; j++)
 			assert_true(mixed.sum[i * IN + j] == (float)(own.moments->sum[i * IN + j] +
 				(double)(IN - OWN) / ROWS * prior.moments->sum[i * IN + j]));
@@ -267,7 +267,7 @@ static void axes_of_sums(void **unused)
 	sums_free(&s), sums_free(&own), sums_free(&prior);
 }
 
-/* Without products: magnitudes of columns that are not left out, wherever pieces of a row are cut. */
+/* Without products: magnitudes of columns that are not left out, for any cuts of a row into chunks. */
 static void columns_left_out(void **unused)
 {
 	enum { IN = 600, ROWS = 3 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * option -- values and defaults reach their variables, defaults and ranges reach --help, and what is
- * outside them is a misuse; each command line runs in a process of its own
+ * option -- values and defaults reach their variables, defaults and ranges reach --help, and values out of
+ * range are a misuse; each command line runs in a separate process
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void parse_word(void *var, const char *option, const char *text)
 	*(char *)var = *text;
 }
 
-/* Prints what the variables are after the command line, and the history. */
+/* Prints the variables after the command line, and the history. */
 static void tool(int argc, char *argv[])
 {
 	static const struct tool self = { "self", "a tool", "[FILE]", .max_operands = 1 };
@@ -58,7 +58,7 @@ static void tool(int argc, char *argv[])
 	};
 	struct command c = option_parse(argc, argv, &self, rows);
 
-	for (int i = 0; i < 2 && colour == RED; i++)	/* the second one warns of nothing new */
+	for (int i = 0; i < 2 && colour == RED; i++)	/* the second one prints no further warning */
 		option_idle(1, &(struct option_idle){ true, "text side", "--colour red" });
 	if (colour == RED)
 		printf("%d%d%d%d ", option_given("text"), option_has_effect("text"), option_given("colour"),
@@ -69,7 +69,7 @@ static void tool(int argc, char *argv[])
 		selection_has(&selection, "/a/c"), c.operand[0], c.output ? c.output : "-", history_line());
 }
 
-/* Status of the tool with these arguments, NULL-terminated; what it prints goes to out. */
+/* Status of the tool with these arguments, NULL-terminated; its output goes to out. */
 static int run(size_t size, char out[size], const char *const argument[])
 {
 	char *argv[32] = { (char *)(uintptr_t)"self" };
@@ -111,7 +111,8 @@ static void values(void **state)
 		"--colour blue --letter z --path '!a/b'\n");
 }
 
-/* Without effect: named in a warning, once, if it was given, and not in the history; but it was given. */
+/* Options without effect are named once in a warning if they were given, and are not in the history; they
+ * still count as given. */
 static void idle(void **state)
 {
 	char out[4096];
@@ -181,7 +182,7 @@ static void selections(void **state)
 	free(s.pattern);
 }
 
-/* Texts that give their number back, and that no shorter one would. */
+/* Texts that convert back to their number; no shorter text would. */
 static void numbers(void **unused)
 {
 	static const struct { double x; const char *text; } doubles[] = {

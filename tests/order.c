@@ -51,7 +51,7 @@ static void ties(void **unused)
 	CHECK(same, ORDER_GAR, ORDER_SUM, 2, 1, 2, 3, 4, 5);
 }
 
-/* Each key prefers another group. */
+/* Each key ranks another group first. */
 static void keys(void **unused)
 {
 	/* max 9 8 7, mean 4 5.25 3.67, sum 16 21 11, median 2.5 6 2; the last group has three columns */
@@ -69,7 +69,7 @@ static void keys(void **unused)
 	CHECK(e, ORDER_GAR, ORDER_MEDIAN, 4, 5, 6, 7, 8, 1, 3, 2, 4, 9, 10, 11);
 }
 
-/* A short group wins by its mean and loses by its sum. */
+/* A short group is first by its mean and last by its sum. */
 static void tail(void **unused)
 {
 	const float d[] = { 3, 3, 3, 3, 5 };
@@ -80,7 +80,7 @@ static void tail(void **unused)
 	CHECK(d, ORDER_GAR, ORDER_SUM, 4, 1, 2, 3, 4, 5);
 }
 
-/* top10 of 11 to 20 columns is the mean of two. */
+/* top10 of 11 to 20 columns is the mean of two columns. */
 static void top10(void **unused)
 {
 	float d[24] = { 0 };

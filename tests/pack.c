@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pack -- packing and unpacking are inverses on every code, and lie where FPE2M2 section 4.3 puts them */
+/* pack -- packing and unpacking are inverses for every code, and positions of bits are those of FPE2M2
+ * section 4.3 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,7 +37,7 @@ static void inverse(void **unused)
 	assert_int_equal(pack_words(4, 4096), 512);
 }
 
-/* Codes n mod 16, with sign for n >= 16. */
+/* Codes n mod 16, with a sign for n >= 16. */
 static void five_bits(void **unused)
 {
 	static const uint32_t want[5] = { 0x75316420, 0xfdb9eca8, 0x75316420, 0xfdb9eca8, 0x00ff00ff };
@@ -51,8 +52,8 @@ static void five_bits(void **unused)
 }
 
 /*
- * Word i shifted and masked is two halves; times 2¹⁵ they are the values (FPE2M2 section 4.2): all e<x>m<y>
- * with x + y = 4.
+ * Word i, shifted and masked, is two halves. Times 2¹⁵ they are the values (FPE2M2 section 4.2), for all
+ * e<x>m<y> with x + y = 4.
  */
 static void halves(void **unused)
 {

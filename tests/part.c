@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * part.c -- files, streams, parts, links: each test runs a small filter made
- * of input_next() and output_pass() ("part pass") through the shell, as the
- * tools are run
+ * part.c -- files, streams, parts, links: each test runs a small filter of input_next() and output_pass()
+ * ("part pass") through the shell, as tools are run
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +115,7 @@ static void round_trip(void **state)
 	assert_string_equal(norm, "rms");
 	x = part_tensor(b, "/lm_head/weight", TENSOR_F32, 2, NULL);
 	y = part_tensor(b, "/model/embed/weight", TENSOR_F32, 2, NULL);
-	assert_ptr_equal(x.data, y.data);	/* one hard link again */
+	assert_ptr_equal(x.data, y.data);	/* again one hard link */
 	free(config), free(same), free(norm);
 	part_close(a);
 	part_close(b);
@@ -128,7 +127,8 @@ static void same_bytes(void **state)
 	assert_int_equal(sh("$P m.h5 | cat > s1 && $P m.h5 | cat > s2 && cmp s1 s2"), 0);
 	assert_int_equal(sh("$P m.h5 -o f1 && $P m.h5 > f2 && $P m.h5 | cat > t && cmp f1 f2"), 0);
 	assert_int_equal(sh("$P t -o f3; $P m.h5 | $P -o f4; cmp f3 f4"), 0);
-	/* a file and its stream give the same bytes, whether parts are passed on or written anew */
+	/* a file and its stream give the same bytes, for parts that are copied and for parts that are written
+	 * again */
 	assert_int_equal(sh("$P f3 | cat > s3; cat f3 | $P | cat > s4; cmp s3 s4"), 0);
 	assert_int_equal(sh("$P f3 -o f5 && $P f3 | cat > t5 && $P t5 -o f6 && $P f5 -o f7 && cmp f6 f7"), 0);
 	assert_int_equal(sh("$P t --rebuild -o f8 && $P f1 --rebuild -o f9 && cmp f8 f9"), 0);

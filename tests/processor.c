@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* processor.c -- images through processors against the classes of transformers, and the count of their
+/* processor.c -- images through processors against the classes of transformers, and the number of their
  * tokens */
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include "vision/processor.h"
 #include "vision/vision.h"
 
-/* Steps of 255, before normalization: in integers, so that Pillow's are met exactly. */
+/* Steps of 255, before normalization: in integers, so that they equal those of Pillow exactly. */
 static long step(const struct processor *p, size_t c, float x)
 {
 	const double v = p->normalize ? x * p->std[c] + p->mean[c] : x, y = p->rescale ? v / p->factor : v;
@@ -65,7 +65,7 @@ static void test_reference(void **state)
 	reference_close(&r);
 }
 
-/* Formulae of sizes, at sizes of real models. */
+/* Formulas for sizes, at sizes of real models. */
 static void test_sizes(void **state)
 {
 #define PADDED ", \"do_pad\": true, \"do_resize\": false, \"do_center_crop\": false}"

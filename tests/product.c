@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product -- the table of products: which row is chosen, and every row that fits against the product in
- * double (product_reference.h), within its own bound: any two differ by at most the sum of their bounds
+ * product -- the table of products: the selected row, and every row that fits against the product in double
+ * (product_reference.h), within its bound. Two rows differ by at most the sum of their bounds
  */
 #include <math.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static size_t below(size_t n)
 	return (size_t)(random_uniform(&noise, drawn++) * (double)n);
 }
 
-/* A packed layer of codes that the format has, each of them, some under divided scales; free with drop(). */
+/* A packed layer with all codes of the format, some with divided scales; free it with drop(). */
 static struct linear layer(const char *format, size_t out, size_t in, long group)
 {
 	static const float divisor = 37.3f;
@@ -79,17 +79,18 @@ static void drop(struct linear *l)
 	free((void *)(uintptr_t)l->scale), free((void *)(uintptr_t)l->zero);
 }
 
-/* What the processor has. */
+/* The features of the processor. */
 static enum cpu native;
 static bool native_tiles, native_pairs, native_half, native_dot;
 
-/* Whether it can run what is for such a processor: where AVX-512 is in plain C (tests/again.h), not AVX2. */
+/* Whether the processor can run kernels for this kind. With AVX-512 in plain C (tests/again.h) it cannot run
+ * AVX2. */
 static bool runs(enum cpu kind)
 {
 	return kind <= native && (kind != CPU_AVX2 || cpu_widest >= CPU_AVX2);
 }
 
-/* The next of the processors that this one can be. */
+/* The next kind that this processor can emulate. */
 static enum cpu wider(enum cpu kind)
 {
 	do
@@ -104,10 +105,10 @@ static void native_again(void)
 	cpu_amx = false;
 }
 
-/* A product with what it works in. */
+/* A product with its memory. */
 struct ready { struct product p; void *weight, *workspace; };
 
-/* row NULL: the one chosen. */
+/* row NULL: the selected one. */
 static struct ready ready(const struct product_row *row, const struct linear *l, enum compute_type type,
 	size_t m)
 {
@@ -125,7 +126,7 @@ static void ready_free(struct ready *r)
 	free(r->weight), free(r->workspace);
 }
 
-/* The row's product of these inputs lies within its bound of multiply()'s. */
+/* The row's product of these inputs is within its bound of the result of multiply(). */
 static void check(const struct product_row *row, const struct linear *l, enum compute_type type, size_t m,
 	const float *x, const uint8_t *modality, bool add)
 {
@@ -163,7 +164,7 @@ static const size_t outputs[] = { 1, 7, 19, MAX };
 static const long groups[] = { 0, -1, 32, 64, 96, 128, 160, 256 };
 enum { COLUMNS = sizeof columns / sizeof *columns, GROUPS = sizeof groups / sizeof *groups };
 
-/* Formats that each row of packed words must be there for, and the processor's flag that it needs. */
+/* Formats that each row of packed words must support, and the flag of the processor that it needs. */
 static const struct { const char *name; size_t formats; const bool *flag; } packed[] = {
 	{ "packed-fixed", FORMATS - 7, &native_dot }, { "packed-table-avx512", FORMATS - 3, &native_half },
 	{ "packed-integer-avx512", 6, &native_half }, { "packed-half-avx512", 11, &native_half },
@@ -209,23 +210,23 @@ static void words(void **unused)
 		assert_int_equal(done[r], has ? 4 * packed[r].formats * COLUMNS * GROUPS : 0);
 	}
 	if (native < CPU_AVX512 || !native_half || !native_dot)
-		print_message("# SKIP: this processor, or PTQ_CPU, has not all of "
+		print_message("# SKIP: this processor, or PTQ_CPU, does not have all of "
 			"avx2, f16c, avx512, avx512vnni, avx512vbmi\n");
 	free(x);
 }
 
-/* ---- which row, for each processor, type, layer and number of rows ---- */
+/* ---- the selected row, for each processor, type, layer and number of rows ---- */
 
 enum { OUT = 33, IN = 160 };
 
-/* A kind of layer; grid: of values that its words stand for, if products with few rows are made of them. */
+/* A kind of layer; grid: the kind of values of its words, if products with few rows read the words. */
 struct kind {
 	const char *name, *storage, *compute, *grid;
 	enum half_type plain;
 	float saturate;
-	bool packed, index, scale8, integers;	/* integers: under scales, for inputs that are such, too */
+	bool packed, index, scale8, integers;	/* integers: with scales, also for integer inputs */
 	long group;
-	bool divided;			/* scales are */
+	bool divided;			/* scales are divided */
 };
 static const struct kind kinds[] = {
 	{ .name = "f32" }, { .name = "f16", .plain = HALF_F16 }, { .name = "bf16", .plain = HALF_BF16 },
@@ -267,7 +268,7 @@ static const struct kind kinds[] = {
 	{ .name = "packed", .packed = true, .storage = "nf5", .grid = "quantiles" },
 };
 
-/* The row for words of such a grid, by hand: without F16C; with it; with AVX-512's dot products too. */
+/* The row for words of such a grid, by hand: without F16C, with it, and with AVX-512's dot products. */
 static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "int", { "plain", "integer-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
 	{ "uint", { "plain", "integer-avx2" }, { "plain", "integer-avx512", "fixed", "fixed" } },
@@ -278,20 +279,20 @@ static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
 };
 
-/* Layers of one group whose values are bf16, as inputs that are rounded are. */
+/* Layers with one group and values that are bf16, as for inputs that are rounded. */
 static bool pairs_fit(const struct kind *k, bool rounded)
 {
 	return rounded && k->storage && fmodf(k->saturate, 8) == 0 &&
 		(k->compute || (!k->index && k->group <= 0)) && !(k->grid && !strcmp(k->grid, "quantiles"));
 }
 
-/* Whether its codes stand for integers that differ by 16 at most. */
+/* Whether its codes represent integers that differ by at most 16. */
 static bool is_small(const char *storage)
 {
 	return strstr(" int2 int3 int4 uint3 uint4 ", storage);
 }
 
-/* rounded, integers: inputs are. */
+/* rounded, integers: properties of the inputs. */
 static char *expected(const struct kind *k, enum compute_type type, size_t m, bool rounded, bool integers)
 {
 	const bool words = k->grid && m && m <= 16;
@@ -323,7 +324,7 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 		choices[c].avx512[cpu_half + 2 * cpu_dot]);
 }
 
-/* A layer of the kind in static memory: one at a time. */
+/* A layer of the kind in static memory: only one at a time. */
 static struct linear layer_of(const struct kind *k)
 {
 	static float weight[OUT * IN], scale[OUT * IN / 16], scale8[OUT], bias[OUT], divisor = 3.7f;
@@ -354,7 +355,7 @@ static struct linear layer_of(const struct kind *k)
 		codes[i] = (uint8_t)below(count);
 	if (!strncmp(k->storage, "e4m3fn", 6))
 		for (size_t i = 0; i < OUT * IN; i++)
-			codes[i] &= 0xbf;	/* without its NaN */
+			codes[i] &= 0xbf;	/* without the NaN of the format */
 	for (size_t i = 0; i < IN; i++)
 		index[i] = (int32_t)(i * 7 % l.groups);
 	words_of_row = pack_words(l.storage.bits, IN);
@@ -365,13 +366,13 @@ static struct linear layer_of(const struct kind *k)
 	return l;
 }
 
-/* What is in plain C is slow: of tiles two panels, one of them cut, are enough; six pieces of AVX-512. */
+/* Plain C is slow: two panels of tiles, one of them partial, are enough; and six pieces of AVX-512. */
 static size_t max_rows(size_t m)
 {
 	return cpu_amx || cpu > cpu_widest ? min(m, 48) : m;
 }
 
-/* All rows that fit, but those in done[cpu]: they were checked on such a processor. */
+/* All rows that fit, except those in done[cpu], which were checked on such a processor. */
 static void check_all(const struct linear *l, enum compute_type type, size_t m, const float *x,
 	const uint8_t *modality, unsigned done[CPU_AVX512 + 1])
 {
@@ -383,7 +384,7 @@ static void check_all(const struct linear *l, enum compute_type type, size_t m, 
 		}
 }
 
-/* The next of the processors that this one can be, from the plain one without flags on; false: no more. */
+/* The next kind that this processor can emulate, from the plain one without flags on; false: no more. */
 static bool next_processor(int *flags)
 {
 	do {
@@ -391,7 +392,7 @@ static bool next_processor(int *flags)
 		cpu = *flags ? cpu : wider(cpu);
 		cpu_bf16 = *flags & 1, cpu_half = *flags & 2, cpu_dot = *flags & 4;
 		cpu_amx = *flags & 8;
-		/* Vectors make no difference to tiles. */
+		/* Vectors have no effect on tiles. */
 	} while (cpu_amx > (native_tiles && cpu == native) || cpu_bf16 > native_pairs ||
 		cpu_half > native_half || cpu_dot > native_dot);
 	return cpu <= native;
@@ -422,7 +423,7 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 		}
 	while (next_processor(&flags));
 	native_again();
-	/* What it multiplies does not depend on the processor, only whether it is chosen. */
+	/* The product does not depend on the processor, only its selection. */
 	for (unsigned r = 0; type == COMPUTE_F32 && pairs_fit(k, rounded) && product_rows[r].name; r++)
 		if (!strcmp(product_rows[r].name, "exact-pairs"))
 			check(&product_rows[r], l, type, max_rows(MANY), x, modality, true);
@@ -460,7 +461,7 @@ static void choice(void **unused)
 
 /* ---- integers ---- */
 
-/* Integers that a row of rounded numbers stands for, and what they count; a format of such values only. */
+/* Integers of a row of rounded numbers, and their weight; for formats with such values only. */
 static float integers_of_row(const struct format *f, size_t n, int32_t q[n], const float x[n], float scale)
 {
 	const float unit = !strcmp(f->name, "e2m2") || !strcmp(f->name, "nvfp4") ? 0.5f : 1;
@@ -470,7 +471,7 @@ static float integers_of_row(const struct format *f, size_t n, int32_t q[n], con
 	return unit;
 }
 
-/* Bit for bit what sums of integers give that are scaled group by group. */
+/* Equal bit for bit to sums of integers that are scaled group by group. */
 static void check_integers(const char *row, const char *format, long group, const char *input, size_t m)
 {
 	enum { ALL = 45, WIDTH = 210 };
@@ -519,7 +520,7 @@ static void check_integers(const char *row, const char *format, long group, cons
 		}
 		assert_memory_equal(y, all[t], sizeof y);
 	}
-	x[m * WIDTH - 1] = NAN;		/* shows in its own row only */
+	x[m * WIDTH - 1] = NAN;		/* affects its own row only */
 	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
 	product_run(&r.p, 0, ALL, m, ALL, all, made, NULL, false);
 	for (size_t t = 0; t < m; t++)
@@ -554,7 +555,7 @@ static void integers(void **unused)
 	native_again();
 }
 
-/* Inputs as integers, on any processor, of scales whose inverses are beyond floats, too: the nearest ones. */
+/* Inputs as integers, on any processor, also for scales with inverses beyond floats: the nearest integers. */
 static void integers_of_inputs(void **unused)
 {
 	enum { WIDTH = 64, M = 3 };
@@ -592,7 +593,7 @@ static void integers_of_inputs(void **unused)
 	}
 }
 
-/* ---- parts of a product, and products side by side ---- */
+/* ---- parts of a product, and several products with one input ---- */
 
 /* Rows from a multiple of 32 on, prepared alone or with others, are the same numbers. */
 static void parts(void **unused)
@@ -623,7 +624,8 @@ static void parts(void **unused)
 	}
 }
 
-/* Layers share an input of which they make the same; they are one product where weights are rows of float. */
+/* Layers share an input if they prepare it in the same way. They are one product if their weights are rows of
+ * float. */
 static void sharing(void **unused)
 {
 	enum { NONE, TENSOR, TOKEN, EACH };	/* of enum input_mode */
@@ -654,7 +656,7 @@ static void sharing(void **unused)
 	}
 }
 
-/* By AMX inputs are shared where they are laid out alike: bytes, with or without sums, and groups. */
+/* With AMX, inputs are shared if they have the same layout: bytes, with or without sums, and groups. */
 static void sharing_by_amx(void **unused)
 {
 	static const struct { const char *a, *b; long group; bool same; } cases[] = {
@@ -682,7 +684,7 @@ static void sharing_by_amx(void **unused)
 	native_again();
 }
 
-/* Inputs of words of other bits or, in fixed point, other integers are others. */
+/* Inputs for words of other bits, or for other integers in fixed point, are not shared. */
 static void sharing_of_words(void **unused)
 {
 	struct linear a = layer("e2m2", 4, 64, 32), b = layer("int5", 4, 64, 32);
@@ -703,7 +705,7 @@ static void sharing_of_words(void **unused)
 	drop(&a), drop(&b), drop(&c);
 }
 
-/* What is not finite shows, in its own row only; zeros are zeros. */
+/* NaN and infinity affect their own row only; zeros give zeros. */
 static void edges(void **unused)
 {
 	enum { ALL = 7, WIDTH = 256, MAX_ROWS = 3 };
@@ -731,7 +733,7 @@ static void edges(void **unused)
 	native_again();
 }
 
-/* Bytes do not depend on threads, with one row and with so many that inputs are divided, too. */
+/* Bytes do not depend on the number of threads, with one row and with enough rows that inputs are divided. */
 static void many_threads(void **unused)
 {
 	enum { ALL = 1001, WIDTH = 1024, M = 65 };
@@ -768,9 +770,9 @@ static void many_threads(void **unused)
 	free(y[0]), free(y[1]);
 }
 
-/* ---- what is added: a branch, columns taken out ---- */
+/* ---- added terms: a branch, split columns ---- */
 
-/* A layer of `name` in memory of its own: halves, words or codes. */
+/* A layer of `name` in separate memory: halves, words or codes. */
 static struct linear part(const char *name, size_t out, size_t in)
 {
 	struct linear l = { .out = out, .in = in };
@@ -796,15 +798,15 @@ static void part_free(struct linear *l)
 }
 
 /*
- * Whatever the three parts are stored as and however many rows there are, y is the sum of main path, branch
- * and columns. Sums in float of n numbers are off by at most (n + 16) 2⁻²⁴ of their magnitudes: those of A x,
- * times |B|; those of B; those of the main path; fixed point adds less than as much again.
+ * For any storage of the three parts and any number of rows, y is the sum of main path, branch and split
+ * columns. Float sums of n numbers are off by at most (n + 16) 2⁻²⁴ of their magnitudes: those of A x, times
+ * |B|; those of B; those of the main path. Fixed point adds less than as much again.
  */
 static void added(enum compute_type type, const char *name, const char *a, const char *b, size_t m,
 	size_t splits, bool add)
 {
-	/* what the type adds to a sum of products: two roundings of each product to bf16, of x and of A x
-	 * once more; x by half a step of 1/32639 of the largest of 128, and of A x */
+	/* the error that the type adds to a sum of products. bf16: two roundings of each product, of x and of
+	 * A x once more; int16: half a step of 1/32639 of the largest of 128 numbers, for x and for A x */
 	static const double more[] = { [COMPUTE_BF16] = 4 * 0x1p-8, [COMPUTE_INT16] = 0x1p-9 };
 	enum { ALL = 200, WIDTH = 160, RANK = 40 };
 	static const int32_t column[] = { 3, 158 };
@@ -859,7 +861,7 @@ static void branches(void **unused)
 	native_again();
 }
 
-/* Rounding to 16 bits by hand: at most half of a step of the chunk's, and exactly where it is a multiple. */
+/* Rounding to 16 bits by hand: at most half a step of the chunk, and exact for a multiple of it. */
 static void narrow(void **unused)
 {
 	enum { TOP = 127 * 256 + 127 };
@@ -891,7 +893,7 @@ int main(void)
 
 	cpu_amx = false, native = cpu, native_half = cpu_half, native_dot = cpu_dot;
 #ifdef __x86_64__
-	native_pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");	/* quicker or not */
+	native_pairs = cpu == CPU_AVX512 && __builtin_cpu_supports("avx512bf16");	/* faster or not */
 #endif
 	threads_init(0);
 	linalg_init();

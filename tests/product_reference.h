@@ -2,20 +2,20 @@
 /*
  * product_reference.h -- the product of a layer's effective weight and its inputs, in plain float64 loops
  *
- *	multiply(&l, type, m, x, modality);	leaves exact.sum[t][o], and the magnitudes of its bound
- *	bound(row, in, t, o, more)		how far a row of the table may be from it
- *	plain_product(&l, m, y, size, x)	the same of inputs in double, as a branch has them
+ *	multiply(&l, type, m, x, modality);	sets exact.sum[t][o], and the magnitudes of its bound
+ *	bound(row, in, t, o, more)		the max distance of a row of the table from it
+ *	plain_product(&l, m, y, size, x)	the same for inputs in double, as a branch has them
  *
  *	sum[t][o] = Σ_i ŵ_oi x̂_ti
  *	size[t][o] = Σ_i |ŵ_oi| |x̂_ti|
  *	chunk[t][o] = Σ_c max|x̂_tc| Σ_i |ŵ_oi|	i of each chunk c of PRODUCT_COLUMNS columns
  *
- * ŵ and x̂ are what linear_weight() and linear_input() give, as numbers of the type (to_type()): bf16 rounds
- * both, int16 the inputs.
+ * ŵ and x̂ are the results of linear_weight() and linear_input(), as numbers of the type (to_type()): bf16
+ * rounds both, int16 the inputs.
  *
- * A product of two floats is exact in double, so that a sum of n is off by n 2⁻⁵³ of size at most: far below
- * a bound, which counts in 2⁻²⁴. The bound is that of product/product.h, and its argument is there. Bias,
- * branch and columns taken out are added by the test.
+ * A product of two floats is exact in double. So a sum of n products has an error of at most n 2⁻⁵³ of size,
+ * far below a bound, which counts in 2⁻²⁴. product/product.h has the bound and its argument. The tests add
+ * bias, branch and split columns.
  */
 #ifndef TESTS_PRODUCT_REFERENCE_H
 #define TESTS_PRODUCT_REFERENCE_H
@@ -29,12 +29,13 @@
 #include "product/product.h"
 #include "quant/linear.h"
 
-enum { MAX = 131, MANY = 512 };		/* outputs and rows of inputs, at most */
+enum { MAX = 131, MANY = 512 };		/* max numbers of outputs and of rows of inputs */
 
-/* In double, of row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| of 128 columns each; max|x̂|, max|ŵ|. */
+/* In double, for row t and output o: Σ ŵx̂, Σ |ŵ||x̂|, Σ max|x̂|Σ|ŵ| over chunks of 128 columns; max|x̂|,
+ * max|ŵ|. */
 static struct { double sum[MANY][MAX], size[MANY][MAX], chunk[MANY][MAX], x, w; } exact;
 
-/* n numbers as the type has them on the side that it rounds. */
+/* n numbers as the type rounds them, on its rounded side. */
 static void to_type(enum compute_type type, bool weights, size_t n, float x[n])
 {
 	uint16_t *half = xalloc(n, sizeof *half);
@@ -52,7 +53,7 @@ static void multiply(const struct linear *l, enum compute_type type, size_t m, c
 {
 	const size_t in = l->in, out = l->out;
 	float *v = xalloc(m * in, sizeof *v), *w = xalloc(out * in, sizeof *w);
-	float *max = xalloc(m * in, sizeof *max);	/* of each chunk, where it begins */
+	float *max = xalloc(m * in, sizeof *max);	/* of each chunk, at its first column */
 
 	linear_weight(l, 0, out, (float (*)[in])w);
 	linear_input(l, m, (float (*)[in])v, (const float (*)[in])x, modality);
@@ -86,14 +87,14 @@ static void multiply(const struct linear *l, enum compute_type type, size_t m, c
 	free(v), free(w), free(max);
 }
 
-/* The row's bound on an output to which as much as `more` is added. */
+/* The bound of the row for an output to which at most `more` is added. */
 static double bound(const struct product_row *row, double in, size_t t, size_t o, double more)
 {
 	return (row->error.columns * in + row->error.ends) * 0x1p-24 * (exact.size[t][o] + more) +
 		row->error.chunk * exact.chunk[t][o] + row->error.tiny * in * (1 + exact.x + exact.w);
 }
 
-/* y = x Wᵀ in double of the part's weight, and the same of magnitudes. */
+/* y = x Wᵀ in double with the weight of the part, and the same with magnitudes. */
 static void plain_product(const struct linear *l, size_t m, double *y, double *size, const double *x)
 {
 	float *w = xalloc(l->out * l->in, sizeof *w);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * progress.c -- the time that is left: by hand, and for work of a known rate; lines where there is no
- * terminal
+ * progress.c -- the remaining time: by hand, and for work of a known rate; lines without a terminal
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +16,7 @@
 #include "base/progress.h"
 #include "case.h"
 
-/* The clock of the program is the test's. */
+/* The test replaces the clock of the program. */
 static time_t seconds;
 
 int clock_gettime(clockid_t id, struct timespec *t)
@@ -38,13 +37,13 @@ static void steady(void **state)
 
 	(void)state;
 	assert_true(near(progress_left(&r, 100, 0), -1));
-	assert_true(near(progress_left(&r, 101, 0.1), -1));	/* too early to tell */
+	assert_true(near(progress_left(&r, 101, 0.1), -1));	/* too early for an estimate */
 	assert_true(near(progress_left(&r, 104, 0), -1));	/* nothing was done */
 	for (int i = 1; i <= 10; i++)
 		assert_true(near(progress_left(&r, 100 + 10 * i, 0.1 * i), 100 - 10 * i));
 }
 
-/* The first parts of a model take no time, and what was there already does not count. */
+/* The first parts of a model take no time, and parts that were finished before do not count. */
 static void from_the_middle(void **state)
 {
 	struct progress_rate r = { 0 };
@@ -55,7 +54,7 @@ static void from_the_middle(void **state)
 	assert_true(near(progress_left(&r, 30, 1), 0));
 }
 
-/* Two models side by side: 10 blocks of 4 s each; at the end of each pair what is left is exact. */
+/* Two models in parallel: 10 blocks of 4 s each; at the end of each pair the remaining time is exact. */
 static void side_by_side(void **state)
 {
 	struct progress_rate r = { 0 };
@@ -101,7 +100,7 @@ static void times(void **state)
 	}
 }
 
-/* Four parts of 100 pieces, 10 s each: what is said on a standard error that is a file. */
+/* Four parts of 100 chunks, 10 s each: the output on a standard error that is a file. */
 enum { BYTES = 4096 };
 static void run_hour(char said[BYTES + 1])
 {
@@ -135,7 +134,7 @@ static void line_a_minute(void **state)
 	quiet = false;
 	seconds = 100000;
 	run_hour(said);
-	/* 6 of 400 pieces, from which the rest is told */
+	/* 6 of 400 chunks, from which the rest is estimated */
 	assert_int_equal(strncmp(said, "tool: blocks 6/100, part 1/4, 1:05:40 left\n"
 		"tool: blocks 12/100, part 1/4, 1:04:40 left\n", 87), 0);
 	assert_null(strpbrk(said, "\r\033"));

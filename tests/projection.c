@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * projection -- layers that share an input: what observers see of it, and that each layer multiplies what it
- * rounds it to, whichever of them are rounded and multiplied together
+ * projection -- layers that share an input: the input that observers receive, and that each layer multiplies
+ * its own rounding of it, for any subset of layers that are rounded and multiplied together
  */
 #include <math.h>
 #include <setjmp.h>
@@ -31,10 +31,10 @@ static float uniform(void)
 	return (float)random_uniform(&noise, drawn++) * 2 - 1;
 }
 
-/* What a projection is given, and that behind its online Hadamard, which is the same where it has none. */
+/* The input of a projection, and the input after its online Hadamard, which is the same without one. */
 static float given[ROWS][IN], x[ROWS][IN], y[ROWS][STRIDE];
 
-/* Sees the projection's input, once. */
+/* Receives the projection's input, once. */
 struct seen { size_t times; const struct batch *batch; };
 
 static void see(void *arg, size_t block, enum projection_name name, const struct batch *batch, size_t in,
@@ -47,7 +47,7 @@ static void see(void *arg, size_t block, enum projection_name name, const struct
 	assert_memory_equal(input, x, sizeof x);
 }
 
-/* What the layer's outputs are in double, if it is alone, less y; relative to the sizes that sum to them. */
+/* The layer's outputs in double, computed for it alone, minus y; relative to the magnitudes of the sums. */
 static double apart(const struct linear *l, size_t at, size_t m, const uint8_t *modality, size_t first)
 {
 	float (*w)[IN] = xalloc(l->out, sizeof *w), v[ROWS][IN];
@@ -77,11 +77,11 @@ static double apart(const struct linear *l, size_t at, size_t m, const uint8_t *
 	return worst;
 }
 
-/* What a type makes of inputs and weights, beside the roundings of sums. */
+/* The rounding of inputs and weights by a type, besides that of sums. */
 static const double errors[] = { [COMPUTE_F32] = 1e-5, [COMPUTE_BF16] = 0.008, [COMPUTE_INT16] = 1e-3 };
 
-/* A projection of layers, of which i is packed, and has columns taken out, where bit i says so, and rounds as
- * mode and scale say. */
+/* A projection of layers. Layer i is packed, has split columns, or rounds by mode and scale, if bit i of the
+ * mask is set. */
 static struct projection *make(enum compute_type type, size_t rows, unsigned packed, unsigned split,
 	const int mode[LAYERS], const size_t scale_of[LAYERS])
 {
@@ -145,7 +145,7 @@ static void check(struct projection *s)
 	assert_int_equal(seen.times, 1);
 	for (size_t i = 0; i < LAYERS; i++)
 		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < max);
-	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces that no observer sees */
+	for (size_t first = 0, m; first < ROWS; first += m) {	/* in chunks without an observer */
 		const float (*piece)[IN] = (const float (*)[IN])&given[first];
 
 		m = ROWS - first < 8 ? ROWS - first : 8;
@@ -174,7 +174,7 @@ static void layers(void **unused)
 	for (unsigned n = 0; n < 2 * 3 * 8 * sizeof cases / sizeof *cases; n++) {
 		CASE("cases %u", n);
 		enum compute_type type = (enum compute_type)(n / 2 % 3);
-		size_t rows = n % 2 * 16;	/* of which there are more in the end */
+		size_t rows = n % 2 * 16;	/* more rows follow at the end */
 		const size_t order = n % 5 ? 0 : 12;	/* of an online Hadamard that is not symmetric */
 		struct projection *s = make(type, rows, n / 6 % 8, n % 7, cases[n / 48].mode,
 			cases[n / 48].scale);
@@ -190,7 +190,7 @@ static void layers(void **unused)
 	}
 }
 
-/* Rows of n numbers, each x becomes (x ∘ signs) H/√order. */
+/* For rows of n numbers, each x becomes (x ∘ signs) H/√order. */
 static void rotate(const struct linear_rotation *r, size_t n, size_t m, double w[m][n])
 {
 	struct hadamard h;
@@ -208,7 +208,7 @@ static void rotate(const struct linear_rotation *r, size_t n, size_t m, double w
 	free(memory);
 }
 
-/* The weight that stands between the rotations of l, of a layer whose weight is w. */
+/* The weight between the rotations of l, for a layer with the weight w. */
 static float *inner(const struct linear *l, double w[l->out][l->in])
 {
 	double (*t)[l->out] = xalloc(l->in, sizeof *t);
@@ -227,14 +227,14 @@ static float *inner(const struct linear *l, double w[l->out][l->in])
 }
 
 /*
- * y = x wᵀ + b of the weight before the rotations, in double. In the norm of a row each rotation and the
- * rounding of the inner weight err by at most (log₂ order + 6) 2⁻²⁴, a product by IN 2⁻²⁴, of ‖x‖‖w‖; the
- * rest is the bias's.
+ * y = x wᵀ + b with the weight before the rotations, in double. Relative to the norm of a row, each rotation
+ * and the rounding of the inner weight err by at most (log₂ order + 6) 2⁻²⁴, a product by IN 2⁻²⁴ of ‖x‖‖w‖.
+ * The rest is the error of the bias.
  */
 static void two_sided(void **unused)
 {
 	enum { OUT = 24, MOST = 4 };
-	static const size_t orders[] = { 0, 12, 24, 8 };	/* of 12 and 24 H is not symmetric */
+	static const size_t orders[] = { 0, 12, 24, 8 };	/* H of 12 and 24 is not symmetric */
 	struct workspace workspace = { 0 };
 
 	(void)unused;
@@ -254,7 +254,7 @@ static void two_sided(void **unused)
 		for (size_t o = 0; o < OUT; o++)
 			bias[o] = uniform();
 		for (size_t i = 0; i < layers; i++) {
-			/* one of three as it is, so that rotated ones and others stand side by side */
+			/* one of three is not rotated, so that rotated and other layers are mixed */
 			const struct linear_rotation after = { i == 1 || n & 4 ? NULL : signs[1],
 				i == 1 ? 0 : orders[n / 8 % 4] };
 			struct linear *l = &s.layer[i].linear;
@@ -273,7 +273,7 @@ static void two_sided(void **unused)
 			online_rotation(&s.after[i], OUT, n & 64 ? &other : &l->rotation_out);
 		}
 		projection_prepare(&s);
-		for (size_t i = 0; n & 64 && i < layers; i++) {	/* after one that rotates otherwise */
+		for (size_t i = 0; n & 64 && i < layers; i++) {	/* after a layer with another rotation */
 			const struct linear l = s.layer[i].linear;
 
 			projection_set(&s, i, &l);
@@ -314,7 +314,7 @@ static void two_sided(void **unused)
 	free(workspace.memory);
 }
 
-/* A row that keeps something for each weight that it prepares: it marks the end of the memory. */
+/* A row with memory for each weight that it prepares: it marks the end of the memory. */
 static int kept;
 
 static size_t marked_size(const struct linear *l, size_t n)
@@ -335,7 +335,8 @@ static void let_go(const struct product *p)
 	kept--;
 }
 
-/* What rows keep is let go of once: when a layer is replaced, weights need other memory, or layers end. */
+/* Memory of rows is freed once: when a layer is replaced, when weights need other memory, or when layers
+ * end. */
 static void weights_are_released(void **unused)
 {
 	static const struct product_row row = { .name = "kept", .weight_size = marked_size,
@@ -356,7 +357,7 @@ static void weights_are_released(void **unused)
 	assert_int_equal(kept, LAYERS + 2);
 	projection_prepare(s);
 	assert_int_equal(kept, LAYERS + 2);
-	projection_set(s, 0, &l);		/* its row is of the table, and all weights move */
+	projection_set(s, 0, &l);		/* its row is in the table, and all weights move */
 	assert_int_equal(kept, LAYERS + 1);
 	product_release(&s->product[1]);
 	assert_true(kept == LAYERS && !s->product[1].weight);

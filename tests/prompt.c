@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * prompt -- contexts that are computed once: windows worked out by hand, how they stay together, and on every
- * architecture of the reference models likelihoods that are those of each context and continuation alone
+ * prompt -- contexts that are computed once: windows computed by hand, how they stay together, and on every
+ * architecture of the reference models likelihoods equal to those of each context and continuation alone
  */
 #include <math.h>
 #include <setjmp.h>
@@ -104,7 +104,7 @@ static void windows_by_hand(void **unused)
 	}
 	prompts_free(2, p);
 	p = two_prompts();
-	{	/* the second prompt before the first: rows of a batch count from 0 */
+	{	/* the second prompt is before the first: rows of a batch count from 0 */
 		const struct prompt transposed[] = { p[1], p[0] };
 
 		w = prompt_windows("x", 2, transposed, &none, AXES);
@@ -120,7 +120,7 @@ static void windows_by_hand(void **unused)
 
 enum { PROMPTS = 60, CONTEXT = 30, MORE = 8 };
 
-/* Long ones at the end, so that chunks of a block end between prompts. */
+/* Long contexts are at the end, so that chunks of a block end between prompts. */
 static struct prompt *draw_prompts(size_t vocab)
 {
 	struct prompt *p = xalloc(PROMPTS, sizeof *p);
@@ -157,7 +157,7 @@ static double *score(const struct part *part, const struct config *c, const stru
 	return nll;
 }
 
-/* Each context and continuation a text of its own. */
+/* Each context with its continuation is a separate text. */
 static struct windows alone(const struct prompt *p, size_t sequences, int64_t *sequence)
 {
 	int32_t *id = xalloc(sequences * (CONTEXT + MORE), sizeof *id);
@@ -180,7 +180,7 @@ static struct windows alone(const struct prompt *p, size_t sequences, int64_t *s
 	return w;
 }
 
-/* The largest difference of a likelihood, relative to it or to one nat; float32 sums in another order. */
+/* The largest difference of a likelihood, relative to it or to one nat; float32 sums have another order. */
 static double likelihoods_of(const struct part *part, const struct config *c)
 {
 	struct prompt *p = draw_prompts(c->vocab);
@@ -201,7 +201,7 @@ static double likelihoods_of(const struct part *part, const struct config *c)
 		for (size_t j = 0; j < p[i].continuations; j++, s++) {
 			const size_t n = p[i].continuation[j].n;
 
-			at += each.sequence[s].length - 1 - n;		/* the context's own targets */
+			at += each.sequence[s].length - 1 - n;		/* targets of the context */
 			for (size_t t = 0; t < n; t++, k++, at++) {
 				worst = fmax(worst, fabs(x[k] - y[at]) / fmax(1, y[at]));
 				assert_int_equal(likeliest[k], theirs[at]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* quadratic -- x H xᵀ in blocks, of either side and transposed, against loops over doubles */
+/* quadratic -- x H xᵀ in blocks, from either side and transposed, against loops over doubles */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 enum { ROWS = 5, LANES = 8, STRIDE = 11 };
 
-/* Its sum, and the sum of magnitudes, which bounds the rounding. */
+/* The sum, and the sum of magnitudes, which bounds the rounding. */
 struct sum { double value, size; };
 
 static struct sum plain(size_t n, size_t stride, const float x[n], const float *h)
@@ -31,13 +31,14 @@ static struct sum plain(size_t n, size_t stride, const float x[n], const float *
 	return y;
 }
 
-/* A product of n terms in float is off by n roundings of 2^-24 at most; one more for its double weight. */
+/* A product of n terms in float has an error of at most n roundings of 2^-24, and one for its double
+ * weight. */
 static void check(double y, struct sum want, size_t n)
 {
 	assert_true(fabs(y - want.value) <= (double)(n + 1) * 0x1p-24 * want.size);
 }
 
-/* Numbers of X as rows and as lanes, and H, symmetric, the left part of wider rows of NaN. */
+/* Numbers of X as rows and as lanes, and a symmetric H as the left part of wider rows of NaN. */
 static void try(size_t n, size_t block, bool after)
 {
 	const struct random_stream stream = random_open(n, "quadratic");

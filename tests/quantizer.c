@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* quantizer -- what the rows of the table of quantizers say of themselves, against what they do */
+/* quantizer -- properties in the table of quantizers against their behaviour */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 enum { M = 24, N = 64, LAYERS = 3 };
 
-static float w[LAYERS][M][N], h[2][N][N];	/* h: of channels that are alike, and of others */
+static float w[LAYERS][M][N], h[2][N][N];	/* h: of channels of similar and of different sizes */
 
 static void make(void)
 {
@@ -51,7 +51,7 @@ static struct method method_of(const struct quantizer *z)
 	return m;
 }
 
-/* A layer of method m; main: kept as it is, or NULL. The order is that of falling columns. */
+/* A layer of method m; main: a main path to keep, or NULL. The order is that of falling columns. */
 static struct quantized *layer(const struct method *m, size_t which, const float *hessian,
 	const struct linear *main)
 {
@@ -76,7 +76,7 @@ static struct quantized *layer(const struct method *m, size_t which, const float
 	return t;
 }
 
-/* In exactly the memory that it asks for, which sanitizers watch. */
+/* In exactly the memory that it requests, which sanitizers check. */
 static void run(size_t n, struct quantized *const t[n])
 {
 	const struct quantizer *z = t[0]->method->quantizer;
@@ -98,7 +98,7 @@ static void release(struct quantized *t)
 
 struct result { float w[M][N]; };
 
-/* All that the layer multiplies. */
+/* The effective weight of the layer. */
 static struct result result_of(const struct method *m, const float *hessian)
 {
 	struct quantized *t = layer(m, 0, hessian, NULL);
@@ -174,7 +174,7 @@ static void row_of_settings(void **unused)
 	assert_null(quantizer_of(&s));
 }
 
-/* The result does not depend on what else is quantized with it. */
+/* The result does not depend on the other layers that are quantized with it. */
 static void together(void **unused)
 {
 	(void)unused;
@@ -201,7 +201,7 @@ static void together(void **unused)
 	}
 }
 
-/* Codes that are there stay. */
+/* Given codes are kept. */
 static void main_kept(void **unused)
 {
 	const struct method rtn = method_of(quantizer_named("rtn"));
@@ -245,7 +245,7 @@ static void other_rate(struct method *m) { m->branch.rate = 1e-2; }
 static void other_sigma(struct method *m) { m->branch.sigma = 0.1; }
 static void other_steps(struct method *m) { m->branch.steps = 1; }
 
-/* An option that a row is said not to read changes nothing, any other one does. */
+/* An option that a row does not read, by the table, changes nothing; any other option does. */
 static void unread(void **unused)
 {
 	static const struct { const char *name; bool branch; void (*change)(struct method *); } options[] = {

@@ -29,7 +29,7 @@ static double difference(size_t n, const float a[n], const float b[n])
 	return worst / max;
 }
 
-/* The reference files stand beside this test's source, wherever it is run from. */
+/* The reference files are next to the source of this test, for any current folder. */
 static char *ref(const char *name)
 {
 	const char *folder = getenv("PTQ_REF");

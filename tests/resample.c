@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* resample.c -- images in another size: against sums in double of the definition, and to the bit against
+/* resample.c -- images in another size: against sums in double by the definition, and bit for bit against
  * Pillow */
 #include <math.h>
 #include <setjmp.h>
@@ -42,7 +42,7 @@ static uint8_t *drawn(size_t h, size_t w, uint64_t seed, bool extremes)
 	return y;
 }
 
-/* Of a box the borders count or not, as `borders` says: which do, sums against Pillow tell. */
+/* borders: the borders of a box that count, a bit each. Comparison with Pillow allows any of them. */
 static double shape(enum resample kind, double x, unsigned borders)
 {
 	const bool low = borders & 1, high = borders & 2;
@@ -63,7 +63,7 @@ static double shape(enum resample kind, double x, unsigned borders)
 	}
 }
 
-/* Place x of a line of m made of n samples: the definition, over all samples. */
+/* Position x of a line of m made from n samples: the definition, over all samples. */
 static double line(enum resample kind, size_t n, size_t m, size_t x, const uint8_t *in, size_t step,
 	unsigned borders)
 {
@@ -80,7 +80,7 @@ static double line(enum resample kind, size_t n, size_t m, size_t x, const uint8
 	return fmin(fmax(sum / all, 0), 255);
 }
 
-/* The sample that holds the place; either where that is the border of two. */
+/* The sample at the position; either one if it is the border of two. */
 static bool is_nearest(size_t n, size_t m, size_t x, const uint8_t *in, size_t step, uint8_t got)
 {
 	const double c = ((double)x + 0.5) * (double)n / (double)m;
@@ -89,7 +89,7 @@ static bool is_nearest(size_t n, size_t m, size_t x, const uint8_t *in, size_t s
 		(c * (1 + 1e-12) < (double)n && got == in[(size_t)(c * (1 + 1e-12)) * step]);
 }
 
-/* Rounding, and weights that are off by 2^-23 each. */
+/* Rounding, and weights with errors of 2^-23. */
 static void check_line(enum resample kind, size_t n, size_t m, bool down, bool extremes)
 {
 	uint8_t *in = drawn(n, 1, 7 * n + m, extremes);
@@ -107,7 +107,7 @@ static void check_line(enum resample kind, size_t n, size_t m, bool down, bool e
 				near = fabs(got - want) <= max;
 			}
 			if (kind ? !near : !is_nearest(n, m, x, in + c, 3, got))
-				fail_msg("kind %d, %zu to %zu%s, place %zu: %d, expected %g", kind, n, m,
+				fail_msg("kind %d, %zu to %zu%s, position %zu: %d, expected %g", kind, n, m,
 					down ? " down" : "", x, got, want);
 		}
 	free(in), free(out);
@@ -125,7 +125,7 @@ static void test_lines(void **state)
 				i & 2);
 }
 
-/* Across, rounded, then down; a colour stays what it is, and an image of the same size. */
+/* Horizontally, rounded, then vertically; a single colour and an image of the same size are unchanged. */
 static void test_passes(void **state)
 {
 	(void)state;

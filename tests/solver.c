@@ -80,7 +80,7 @@ static void drop(struct data *d)
 	free(d->h);
 }
 
-/* --- the solver, and what its answer is compared with --- */
+/* --- the solver, and comparison of its result --- */
 
 static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
 	const int32_t *order, struct answer *a)
@@ -103,7 +103,7 @@ static enum status solve(const struct solver *s, const struct data *d, const int
 	size_t bytes = solver_workspace(1, &layer);
 	void *work = malloc(bytes);
 
-	memset(work, 0xff, bytes);	/* nothing may hang on what was there */
+	memset(work, 0xff, bytes);	/* the result must not depend on old contents of memory */
 	solver_run(1, &layer, work);
 	free(work);
 	a->report = layer.report;
@@ -131,7 +131,7 @@ static struct linear layer_of(const struct solver *s, const struct data *d, cons
 	};
 }
 
-/* The report, recomputed from what a file would hold. */
+/* The report, computed again from the members of a file. */
 static void check_report(const struct solver *s, const struct data *d, const struct answer *a)
 {
 	const size_t m = d->m, n = d->n;
@@ -161,11 +161,12 @@ static void check_report(const struct solver *s, const struct data *d, const str
 }
 
 static double worst, total_equal, total_codes;
-/* Scales may differ by that share of themselves; and so many of those that no code explains by more. */
+/* close: max relative difference of scales. far: max fraction of scales that differ by more although no
+ * different code explains it. */
 static struct { double close, far; } tolerance = { 1e-5, 0 };
 static int cases;
 
-/* The groups of a row whose columns, in the order of the sweep, end at or behind the first other code. */
+/* The groups of a row whose columns, in the order of the sweep, end at or after the first different code. */
 static void mark_after(bool *after, const struct data *d, const int32_t *order, const int32_t *index,
 	const uint8_t *want, const uint8_t *got)
 {
@@ -183,11 +184,11 @@ static void mark_after(bool *after, const struct data *d, const int32_t *order, 
 }
 
 /*
- * A weight within rounding of a tie may go to the other code, and BLAS rounds by its kernels. What follows
- * in its row is then compensated for another error, by up to a step: groups behind have other weights and
- * other scales, and no bound holds for them but that on codes. So has its own group, if the tie was one of
- * its search. Scales before the first other code come from the same weights: they are equal but for
- * rounding, which at a tie of their type gives the next one.
+ * A weight within rounding of a tie may get the other code, and BLAS rounds by its kernels. Later columns of
+ * its row are then compensated for another error, by up to a step. Later groups have other weights and other
+ * scales, and no bound holds for them except that on codes. The same is true for the group itself if the tie
+ * was in its search. Scales before the first different code come from the same weights. They are equal except
+ * for rounding, which at a tie of their type gives the next scale.
  */
 static void compare_scales(const char *what, const struct solver *s, const struct data *d,
 	const int32_t *order, const struct answer *want, const struct answer *got)
@@ -213,7 +214,7 @@ static void compare_scales(const char *what, const struct solver *s, const struc
 			far++;
 	}
 	if (getenv("VERBOSE") || far)
-		fprintf(stderr, "# %s: of %zu scales %zu differ behind a code, %zu by a step, %zu by more\n",
+		fprintf(stderr, "# %s: of %zu scales %zu differ after a code, %zu by a step, %zu by more\n",
 			what, scales, excused, next, far);
 	free(after);
 	assert_true((double)far <= tolerance.far * (double)scales);
@@ -240,7 +241,8 @@ static void compare(const char *what, const struct solver *s, const struct data 
 	total_equal += (double)equal;
 	total_codes += (double)size;
 	cases++;
-	/* A weight within rounding of a tie may go the other way, and with it what follows in its row. */
+	/* A weight within rounding of a tie may get the other code, and then later columns of its row may
+	 * differ. */
 	assert_true(rate < 1e-3 || rows <= 1);
 	compare_scales(what, s, d, order, &want, &got);
 	assert_true(got.scale_tensor == want.scale_tensor);
@@ -267,7 +269,7 @@ static struct solver setting(const char *storage, const char *compute, long grou
 	return s;
 }
 
-/* Columns by the diagonal of H. */
+/* Columns by falling diagonal of H. */
 static int32_t *ordered(const struct data *d, enum order_kind kind, enum order_key key, size_t group)
 {
 	int32_t *order = malloc(d->n * sizeof *order);
@@ -419,7 +421,7 @@ static void float_groups(void **unused)
 	drop(&d);
 }
 
-/* ... by every recipe, with every kind of compensation and view, and ties away from zero. */
+/* ... with every recipe, every kind of compensation and view, and ties away from zero. */
 static void float_methods(void **unused)
 {
 	struct data d = make(48, 256, 400, 5);
@@ -443,7 +445,8 @@ static void float_methods(void **unused)
 	drop(&d);
 }
 
-/* Scales of every type: they are rounded before codes are chosen, and the search weighs them so. */
+/* Scales of every type: they are rounded before codes are chosen, and the search takes the rounding into
+ * account. */
 static void scale_types_of_all(void **unused)
 {
 	static const char *const names[] = { "mxfp4", "nvfp4", "e2m1", "uint4", "int4", "nf4" };
@@ -477,7 +480,7 @@ static void scale_types_of_all(void **unused)
 	drop(&d);
 }
 
-/* Rows that go through the solver one by one have the same parameters as those that go in panels. */
+/* Rows that the solver processes one by one have the same parameters as rows that it processes in panels. */
 static void scales_of_rows(void **unused)
 {
 	struct data d = make(70, 96, 100, 0);
@@ -505,7 +508,8 @@ static void scales_of_rows(void **unused)
 	drop(&d);
 }
 
-/* Weights halfway between two values of E2M2, and of int5 under the scale 1 that 15 gives: both tie rules. */
+/* Weights halfway between two values of E2M2, and of int5 with the scale 1 that 15 gives: both rules for
+ * ties. */
 static void ties(void **unused)
 {
 	static const float x[2][8] = { { 14, 4.5f, 9, 13, -4.5f, -9, -13, 0.25f },
@@ -561,7 +565,7 @@ static void second_level(void **unused)
 	drop(&d);
 }
 
-/* Largest over smallest eigenvalue of the damped H. */
+/* The ratio of the largest and the smallest eigenvalue of the damped H. */
 static double condition(const struct data *d, double damp)
 {
 	const size_t n = d->n;
@@ -579,9 +583,9 @@ static double condition(const struct data *d, double damp)
 }
 
 /*
- * What earlier columns leave to a span by split bf16 (num/bf16x2.h), at a condition number of 6300: codes
- * keep to the bound of those in float. Scales are those of weights whose compensation, about as large as
- * they are, is off by 2⁻¹⁵ of its terms.
+ * Compensation of a span by earlier columns in split bf16 (num/bf16x2.h), at a condition number of 6300:
+ * codes keep the bound of float. Scales belong to weights whose compensation, about as large as they are, has
+ * an error of 2⁻¹⁵ of its terms.
  */
 static void tiles(void **unused)
 {
@@ -610,9 +614,9 @@ static void tiles(void **unused)
 }
 
 /*
- * The search hessian: in GPTQ's sweep and on the Hessian, of every kind of format, order and scale. A code
- * within
- * rounding of a tie in one of the rounds moves the scale of the next by up to a step over the sum of squares.
+ * The search hessian: in GPTQ's sweep and on the Hessian, with every kind of format, order and scale. A code
+ * within rounding of a tie in one of the rounds changes the next scale by up to a step over the sum of
+ * squares.
  */
 static void by_hessian(void **unused)
 {
@@ -654,8 +658,8 @@ static void by_hessian(void **unused)
 	drop(&d);
 }
 
-/* It never costs more than where it begins, and the sweep as a whole gains; the learned one on weights
- * alone. */
+/* The search never costs more than its start, and the sweep as a whole gains. The learned search gains on
+ * weights alone. */
 static void searches_gain(void **unused)
 {
 	struct data d = make(64, 256, 600, 0);
@@ -674,7 +678,8 @@ static void searches_gain(void **unused)
 			check_report(&s, &d, &after);
 			fprintf(stderr, "# %s, %s: %.5f, mse %.5f\n", searches[by], compensates[how],
 				after.report.error, before.report.error);
-			/* factors of weights as they are may cost where errors are compensated, not twice */
+			/* searched scales of uncompensated weights may cost more if errors are compensated,
+			 * but not twice as much */
 			assert_true(after.report.error < (by == SEARCH_LEARNED && how != COMPENSATE_NONE ? 2 :
 				1) * before.report.error);
 			answer_free(&before);
@@ -701,7 +706,7 @@ static void any_threads(void **unused)
 	(void)unused;
 	for (size_t i = 0; i < 9; i++) {
 		CASE("i %zu", i);
-		if (i > 3 && sizes[i % 3] < 0)		/* of a tensor there is minmax and mse alone */
+		if (i > 3 && sizes[i % 3] < 0)		/* a tensor has only minmax and mse */
 			continue;
 		struct solver s = setting("uint4", "e4m3fn", sizes[i % 3], RECIPE_LATE);
 		struct answer one;
@@ -725,7 +730,8 @@ static void any_threads(void **unused)
 	drop(&d);
 }
 
-/* Layers taken together, some with a factor in common, some with other settings, come out as alone. */
+/* Layers that are solved together, some with a common factor, some with other settings, give the same result
+ * as alone. */
 static void together(void **unused)
 {
 	struct data a = make(300, 200, 300, 4), b = make(70, 96, 300, 0);
@@ -786,7 +792,7 @@ static void dead_channels(void **unused)
 			if ((k >= 40 && k < 64) || (i >= 40 && i < 64) || i >= 96 || k >= 96)
 				d.h[i * d.n + k] = 0;
 	for (size_t r = 0; r < d.m; r++)
-		d.w[r * d.n + 50] = 100;	/* an outlier that never counts: nor for s₈ */
+		d.w[r * d.n + 50] = 100;	/* also without effect on s₈ */
 	a = run(&s, &d, NULL);
 	assert_int_equal(a.report.dead, 24 + 32);
 	assert_true(a.scale8[0] < 0.01);
@@ -797,7 +803,7 @@ static void dead_channels(void **unused)
 			assert_true((y[r][i] == 0) || !((i >= 40 && i < 64) || i >= 96));
 	answer_free(&a);
 
-	s.compensate = COMPENSATE_NONE;		/* rounding to nearest keeps them */
+	s.compensate = COMPENSATE_NONE;		/* rounding to nearest keeps the weights */
 	a = run(&s, &d, NULL);
 	assert_int_equal(a.report.dead, 0);
 	l = layer_of(&s, &d, &a);
@@ -805,7 +811,7 @@ static void dead_channels(void **unused)
 	assert_true(y[0][50] > 90);
 	answer_free(&a);
 
-	s.compensate = COMPENSATE_BOTH;		/* nothing ever fired */
+	s.compensate = COMPENSATE_BOTH;		/* all channels are dead */
 	memset(d.h, 0, d.n * d.n * sizeof *d.h);
 	a = run(&s, &d, NULL);
 	assert_int_equal(a.report.dead, d.n);
@@ -824,7 +830,7 @@ static void damping_ladder(void **unused)
 	size_t n = d.n;
 
 	(void)unused;
-	/* H = I - c vvᵀ has the eigenvalue 1 - c n; damping λ (1 - c) helps where λ (1 - c) > c n - 1. */
+	/* H = I - c vvᵀ has the eigenvalue 1 - c n. Damping λ (1 - c) helps if λ (1 - c) > c n - 1. */
 	for (double lack = 0.005; lack < 0.9; lack *= 3) {
 		CASE("lack %g", lack);
 		double c = (1 + lack) / (double)n;
@@ -924,7 +930,7 @@ static void all_zero(void **unused)
 	drop(&d);
 }
 
-/* Rounding to nearest needs no H; FP8 as the storage form (W8A8). */
+/* Rounding to nearest needs no H; FP8 as the storage format (W8A8). */
 static void no_hessian(void **unused)
 {
 	struct data d = make(64, 96, 200, 0);
@@ -949,7 +955,7 @@ static void no_hessian(void **unused)
 	drop(&d);
 }
 
-/* A third of the codes differ between the views at g = 32; compensation pays. */
+/* A third of the codes differ between the views at g = 32; compensation reduces the error. */
 static void sense(void **unused)
 {
 	struct data d = make(64, 256, 600, 0);
@@ -977,7 +983,7 @@ static void sense(void **unused)
 	drop(&d);
 }
 
-/* A symmetric group gives z = 7.5 → 8, also where the search has shrunk it. */
+/* A symmetric group gives z = 7.5 → 8, also if the search has shrunk it. */
 static void symmetric_groups(void **unused)
 {
 	struct data d = make(64, 64, 100, 0);
@@ -1027,7 +1033,7 @@ int main(void)
 		cmocka_unit_test(symmetric_groups),
 	};
 
-	cpu_amx = false;		/* but in tiles() */
+	cpu_amx = false;		/* except in tiles() */
 	linalg_init();
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver_reference.h -- what solver_run() computes (solver/solver.h), in plain float64 loops
+ * solver_reference.h -- the result of solver_run() (solver/solver.h), in plain float64 loops
  *
  *	struct answer want = answer_new(&s, d.m, d.n);
  *	bool good = reference(&s, &d, order, &want);	false: H is not positive definite at any damping
  *	... want.codes, .scale, .zero, .scale8, .scale_tensor, .index, .moved, .report.lambda, .report.dead
  *	answer_free(&want);
  *
- * One row after another, one column after another: no blocks of columns, a dense inverse by Gauss-Jordan. The
- * columns as `order` has them, those that never fired (H_ii = 0) last; for each row w:
+ * Rows and columns are processed one by one, without blocks of columns, with a dense inverse by Gauss-Jordan.
+ * Columns are in the order of `order`, dead channels (H_ii = 0) last. For each row w:
  *
  *	UᵀU = (H + λ mean(diag H) I)⁻¹		inverse_factor(); GPTQ. λ: the first of damp · 1, 2, 5 ...
- *						100 for which there is one
+ *						100 for which U exists
  *	s₈ = max|W|/z_max, x = w/s₈		reference(); DPQ eq. 6, of the tensor or of the row
  *	[x ← FP8(x)]				fp8(); eq. 7, with round_first
  *	s = (max - min)/(2ⁿ - 1), z = -min/s	pair_of(), rounded(); eq. 8, of a group when its first
@@ -20,13 +20,14 @@
  *						NF: quantile_code(), the quantiles of QLoRA
  *	y = FP8((code - z) s)			value_of(), fp8(); eq. 10
  *	e = (x_i - y)/U_ii, x_k ← x_k - e U_ik	reference_row(); eq. 12, k > i. DPQ algorithm 1; GPTQ
- *						where nothing is rounded to FP8
+ *						if nothing is rounded to FP8
  *
- * Searches of s and z: best_of() has minmax and mse, least Σ|x̂ - x|^2.4 over smaller ranges (the search of
- * GPTQ's public code); refined() has hessian, least (x - x̂) M (x - x̂)ᵀ (solver/refine.h). The search
- * learned is not here. Of lib it takes settings, the facts of a format and linear_groups(), no arithmetic.
+ * Searches of s and z: best_of() has minmax, and mse, the smallest Σ|x̂ - x|^2.4 over smaller ranges (the
+ * search of GPTQ's public code). refined() has hessian, the smallest (x - x̂) M (x - x̂)ᵀ (solver/refine.h).
+ * The search learned is not implemented here. From lib it uses settings, the facts of a format and
+ * linear_groups(), no arithmetic.
  *
- * Numbers are rounded to float where they are stored as such: scales, s₈, and y before FP8.
+ * Numbers that are stored as floats are rounded to float: scales, s₈, and y before FP8.
  *
  * Sources: GPTQ (Frantar et al., 2022); DPQ section 3; FPE2M2 section 3.1; QLoRA (Dettmers et al., 2023).
  */
@@ -46,7 +47,7 @@
 #include "solver/search.h"
 #include "solver/solver.h"
 
-/* A weight w [m][n], and h [n][n] of its inputs: Σ x xᵀ. */
+/* A weight w [m][n], and the Hessian h [n][n] of its inputs: Σ x xᵀ. */
 struct data {
 	size_t m, n;
 	float *w, *h;
@@ -87,7 +88,7 @@ static double fp8(const struct format *f, double x, double limit)
 	return copysign(fmin(list[low], limit), x);
 }
 
-/* s is stored/divisor. */
+/* The scale is s/divisor. */
 struct pair {
 	double s;
 	int z;
@@ -155,7 +156,7 @@ static const double *quantiles(const struct format *f)
 	return list;
 }
 
-/* The nearest; between two of them the even rank, or that which is farther from zero. */
+/* The nearest value; of two equally near ones the even rank, or the one farther from zero. */
 static int quantile_code(const struct format *f, double x)
 {
 	const double *list = quantiles(f);
@@ -175,7 +176,7 @@ static int quantile_code(const struct format *f, double x)
 	return gain > 0 || (gain == 0 && (f->away ? x > 0 : high % 2 == 0)) ? high : low;
 }
 
-/* Largest code of a symmetric integer, counted from its zero. */
+/* The largest code of a symmetric integer, relative to the code of 0. */
 static int half_of(const struct format *f)
 {
 	return (1 << (f->n - 1)) - 1;
@@ -210,7 +211,7 @@ static double value_of(const struct format *f, int code, struct pair p)
 	return (code - (f->asymmetric ? p.z : half_of(f))) * p.s;
 }
 
-/* A scale as its type has it: of a range, where the format reaches as far as top. */
+/* A scale rounded to its type. A range gives the scale if the format reaches up to `top`. */
 static struct pair rounded(const struct format *f, double range, double top, int z)
 {
 	static const struct { int digits, least; double most; } types[] = {
@@ -276,7 +277,7 @@ static struct pair best_of(const struct solver *s, size_t n, const double x[n])
 		struct pair p = pair_of(&s->storage, min * factor, max * factor);
 		double loss;
 
-		p.z = pair_of(&s->storage, min, max).z;		/* p cancels: without its rounding */
+		p.z = pair_of(&s->storage, min, max).z;		/* without the rounding of p */
 		loss = loss_of(&s->storage, n, x, p, least);
 
 		if (loss < least) {
@@ -287,8 +288,8 @@ static struct pair best_of(const struct solver *s, size_t n, const double x[n])
 	return best;
 }
 
-/* Codes of x, after one another under the group's U or, without it, by themselves; the cost of their
- * error. */
+/* Codes of x, one after another under the U of the group, or without U each by itself; returns the cost of
+ * their error. */
 static double codes_of(const struct solver *s, size_t n, const double x[n], const double *m, const double *u,
 	struct pair p, double v[n])
 {
@@ -309,7 +310,7 @@ static double codes_of(const struct solver *s, size_t n, const double x[n], cons
 	return cost;
 }
 
-/* Σ a_i M_ik b_k; NULL: ones */
+/* Σ a_i M_ik b_k; NULL: all ones */
 static double form_of(size_t n, const double *m, const double *a, const double *b)
 {
 	double sum = 0;
@@ -320,8 +321,8 @@ static double form_of(size_t n, const double *m, const double *a, const double *
 	return sum;
 }
 
-/* The pair of least cost under the codes: the zero that least squares for s and z·s give, rounded, then the
- * scale by trisection. */
+/* The pair with the smallest cost under the codes: the zero from least squares for s and z·s, rounded, then
+ * the scale by trisection. */
 static struct pair min_pair(const struct format *f, size_t n, const double *m, const double x[n],
 	const double v[n], struct pair p)
 {
@@ -336,7 +337,7 @@ static struct pair min_pair(const struct format *f, size_t n, const double *m, c
 	for (size_t i = 0; i < n; i++)
 		moved[i] = v[i] - (f->asymmetric ? (z - p.z) * p.s : 0);
 	square = form_of(n, m, moved, moved), product = form_of(n, m, x, moved);
-	for (int i = 0; i < 100; i++) {	/* of |x - by·moved|², less what does not change */
+	for (int i = 0; i < 100; i++) {	/* of |x - by·moved|², without the constant */
 		const double a = low + (high - low) / 3, b = high - (high - low) / 3;
 
 		if (a * a * square - 2 * a * product < b * b * square - 2 * b * product)
@@ -400,7 +401,7 @@ static double *inverse_of(size_t n, const double *a)
 	return y;
 }
 
-/* The group of position i: its weights x, of `count` live columns at their positions in `at`. */
+/* The group of position i: its weights x, of `count` live columns; their positions are in `at`. */
 static struct pair refined_group(const struct solver *s, size_t live, const double u[live][live],
 	const float *h, size_t n, const int32_t column[n], size_t count, const size_t at[count],
 	const double x[count], struct pair start)
@@ -447,7 +448,8 @@ static bool inverse_factor(size_t n, double u[n][n], size_t full, const float h[
 			a[i][k] = h[column[i]][column[k]] + (i == k) * lambda * mean;
 			a[i][n + k] = i == k;
 		}
-	/* Pivots of a symmetric matrix without exchanges are positive exactly if it is. */
+	/* Pivots of a symmetric matrix without exchanges are positive if and only if the matrix is positive
+	 * definite. */
 	for (size_t i = 0; i < n && good; i++) {
 		double d = a[i][i];
 
@@ -479,7 +481,7 @@ struct answer {
 	float *scale, *scale8, scale_tensor;
 	int32_t *index;
 	bool moved;
-	struct codes made;		/* views of these */
+	struct codes made;		/* views of the codes in this struct */
 	struct solver_report report;
 	size_t groups;
 };
@@ -517,7 +519,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	size_t count, *at = malloc(n * sizeof *at);
 
 	memcpy(w, x0, n * sizeof *w);		/* by position */
-	memcpy(seen, x0, n * sizeof *seen);	/* what group parameters are taken from */
+	memcpy(seen, x0, n * sizeof *seen);	/* the weights for the parameters of groups */
 	for (size_t i = 0; i < live; i++) {
 		size_t g = (size_t)group[i];
 		struct pair *p = &pair[g];
@@ -565,7 +567,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	free(at);
 }
 
-/* What divides scales in e4m3fn: so that the largest that a group can have is 448. */
+/* The divisor of scales in e4m3fn: the largest possible scale of a group becomes 448. */
 static float divisor_of(const struct solver *s, size_t n, const double x[n])
 {
 	const struct format *f = &s->storage;
@@ -584,7 +586,7 @@ static float divisor_of(const struct solver *s, size_t n, const double x[n])
 	return (float)(448 * top / (f->asymmetric ? max - min : fmax(-min, max)));
 }
 
-/* The layer by the equations, without blocks; false if H is not positive definite at any damping. */
+/* The layer by the equations, without blocks; false: H is not positive definite at any damping. */
 static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
 {
 	const size_t m = d->m, n = d->n, size = group_columns(s, n);

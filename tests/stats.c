@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* stats -- statistics of a weight and its distance from another, against their formulas in long double */
+/* stats -- statistics of a weight and its distance from another weight, against their formulas in long
+ * double */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include "quant/member.h"
 #include "quant/stats.h"
 
-enum { M = 131, N = 77 };	/* two tiles of rows and three more; no multiple of a vector */
+enum { M = 131, N = 77 };	/* two tiles of rows and three more rows; not a multiple of a vector */
 
 static float w[M][N], v[M][N], h[N][N];
 
@@ -80,7 +81,8 @@ static void of_weight(size_t m, size_t n, float x[m][n])
 			m4 += powl(x[i][j] - mean, 4) / (m * n);
 		}
 	stats_weight(&l, &s, work);
-	/* Sums of m·n positive numbers in double: (m·n)·2⁻⁵³ at most, and a few operations more. */
+	/* Sums of m·n positive numbers in double: an error of at most (m·n)·2⁻⁵³, and a few further
+	 * operations. */
 	close_to(s.sigma, sigma / live, 1e-11);
 	close_to(s.sigma_min, low, 1e-11);
 	close_to(s.sigma_max, high, 1e-11);
@@ -158,7 +160,7 @@ static void differences(void **unused)
 	close_to(d.error, e2 / w2, 1e-11);
 	close_to(d.sqnr, -10 * log10l(e2 / w2), 1e-11);
 	close_to(d.largest, max, 0);
-	/* Float products: N·2⁻²⁴ of what is summed, sign aside; and E itself rounded, twice. */
+	/* Float products: N·2⁻²⁴ of the sum of magnitudes; and E itself is rounded, twice. */
 	close_to(d.output, ehe / whw, (N + 4) * 0x1p-24 * (double)(size / ehe + w_size / whw));
 	assert_true(stats_difference(&a, &b, NULL, &d, work));
 	assert_true(isnan(d.output));
@@ -212,7 +214,7 @@ static void bits(void **unused)
 	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / (64 * 256));
 	l.scales8 = 64;
 	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / 256);
-	l.group_index = index;		/* one of two groups: a bit a column */
+	l.group_index = index;		/* one of two groups: one bit per column */
 	assert_true(member_bits(members, &l) == 4 + (32 + 4) / 128. + 32. / 256 + 1. / 64);
 	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .group = 0, .groups = 1 };
 	assert_true(format_parse(&l.storage, "int3"));
@@ -221,7 +223,7 @@ static void bits(void **unused)
 	assert_true(member_bits(members, &l) == 3 + 32. / (64 * 256));
 
 	l = (struct linear){ .out = 64, .in = 256, .codes = codes, .scale = scale, .group = 32, .groups = 8 };
-	assert_true(format_parse(&l.storage, "mxfp4"));	/* scales count at the width of their type */
+	assert_true(format_parse(&l.storage, "mxfp4"));	/* scales count with the width of their type */
 	assert_true(member_bits(members, &l) == 4.25);
 	l.group = 16, l.groups = 16, l.scale_tensor = scale;
 	assert_true(format_parse(&l.storage, "nvfp4"));

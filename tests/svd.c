@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * svd -- approximations of low rank against one-sided Jacobi in double; under second moments H = Xᵀ X against
+ * svd -- low-rank approximations against one-sided Jacobi in double; under second moments H = Xᵀ X against
  * the singular values of E Xᵀ, and against the projection on eigenvectors of H and back
  */
 #include <math.h>
@@ -30,7 +30,7 @@ static float *random_floats(size_t n, const char *name)
 	return x;
 }
 
-/* Σ x xᵀ of tokens, whose channels differ in size. */
+/* Σ x xᵀ of tokens, with channels of different sizes. */
 static float *moments(size_t n, size_t tokens, float *x)
 {
 	float *h = xalloc(n * n, sizeof *h);
@@ -60,7 +60,7 @@ static struct svd run(size_t m, size_t n, size_t r, const float *e, const float 
 	return s;
 }
 
-/* ‖(E - B A) Xᵀ‖², X = I where it is NULL; d: [m][n] E - B A. */
+/* ‖(E - B A) Xᵀ‖², X = I if it is NULL; d: [m][n] E - B A. */
 static double left(const struct svd *s, size_t tokens, const float *x, double *d)
 {
 	double sum = 0;
@@ -97,9 +97,9 @@ static void even_norms(const struct svd *s)
 }
 
 /*
- * The space of all columns of E: what is left is what Jacobi leaves, and B A is U Uᵀ E. A and B are floats,
- * of relative error 2^-24, so an element of B A is within 2^-23 Σ_k ‖b_k‖ ‖a_k‖ ≤ 2^-23 r ‖E‖, the square
- * that is left within twice that times ‖E‖, and H as a float matrix within n 2^-24 of Xᵀ X.
+ * The space of all columns of E: the error equals that of Jacobi, and B A is U Uᵀ E. A and B are floats with
+ * a relative error of 2^-24. So an element of B A is within 2^-23 Σ_k ‖b_k‖ ‖a_k‖ ≤ 2^-23 r ‖E‖. The squared
+ * error is within twice that times ‖E‖, and H as a float matrix is within n 2^-24 of Xᵀ X.
  */
 static void against_jacobi(size_t m, size_t n, size_t r, size_t tokens)
 {
@@ -127,7 +127,7 @@ static void against_jacobi(size_t m, size_t n, size_t r, size_t tokens)
 			for (size_t k = 0; k < r; k++)
 				for (size_t l = 0; l < m; l++)
 					p += u[k * m + i] * u[k * m + l] * (double)e[l * n + j];
-			/* a direction is as sure as the gap of the eigenvalues on both sides of the cut */
+			/* the precision of a direction depends on the gap of the eigenvalues at the cut */
 			if (r == m || square[r - 1] > 1.05 * square[r])
 				assert_true(fabs((double)e[i * n + j] - d[i * n + j] - p) < 1e-4);
 		}
@@ -148,7 +148,7 @@ static void small(void **unused)
 	against_jacobi(7, 40, 3, 10), against_jacobi(12, 20, 4, 5);	/* H of rank 10 and 5 */
 }
 
-/* EoRA as it is published: E Q Λ^½, its truncated decomposition, back by Λ^-½ Qᵀ. */
+/* EoRA as published: E Q Λ^½, its truncated decomposition, back by Λ^-½ Qᵀ. */
 static void projection(void **unused)
 {
 	enum { M = 9, N = 14, R = 3, TOKENS = 40 };
@@ -201,7 +201,8 @@ static float *cosines(size_t m, size_t n, const double *value)
 	return e;
 }
 
-/* From a sketch: a spectrum as flat as that of noise, where it is least sure, and one that falls. */
+/* From a sketch: a spectrum as flat as that of noise, for which a sketch is least precise, and one that
+ * falls. */
 static void sketched(void **unused)
 {
 	enum { M = 1030, N = 1100, R = 24 };
@@ -270,7 +271,7 @@ static void borders(void **unused)
 	free(e), free(workspace);
 }
 
-/* y = x w and x wᵀ of parts that do not fill a tile. */
+/* y = x w and x wᵀ with parts that do not fill a tile. */
 static void thin(void **unused)
 {
 	enum { M = 3, N = 70, K = 530 };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * tile -- products by tiles: the instruction in plain C (tests/amx.h) against exact arithmetic, and products
- * against sums by it, the same bits. On a processor with tiles they are its own; on others they are done
- * by the plain ones, which still tests every layout, slice and end.
+ * against sums by it, the same bits
+ *
+ * On a processor with tiles, products use its instructions. On others they use the plain ones, which still
+ * test every layout, slice and end.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -36,7 +38,7 @@ static size_t below(size_t n)
 
 /* ---- the instruction in plain C ---- */
 
-/* a b + c, whose terms fit into 64 bits: rounded to 24 bits without a least exponent; below 2^-126 zero. */
+/* a b + c, with terms that fit in 64 bits: rounded to 24 bits with unbounded exponent; zero below 2^-126. */
 static float exactly(float a, float b, float c)
 {
 	const long double v = (long double)a * (long double)b + (long double)c;
@@ -53,7 +55,7 @@ static void same_float(float a, float b)
 		fail_msg("%a, not %a", (double)a, (double)b);
 }
 
-/* Sums around 2^-126 in steps of 2^-152, all of them; then any that fit 64 bits. */
+/* Sums around 2^-126 in steps of 2^-152, all of them; then random ones that fit in 64 bits. */
 static void flushing(void **unused)
 {
 	size_t kept = 0, flushed = 0, between = 0;
@@ -71,7 +73,7 @@ static void flushing(void **unused)
 		kept += y != 0, flushed += y == 0;
 		between += v > 0x1p-126L - 0x1p-150L && v < 0x1p-126L - 0x1p-151L;
 	}
-	for (size_t n = 0; n < 200000; n++) {	/* 8 by 8 bits, and 24 at most 24 places above them */
+	for (size_t n = 0; n < 200000; n++) {	/* 8 by 8 bits, and 24 bits at most 24 places above them */
 		CASE("n %zu", n);
 		const int at = -140 + (int)below(60);
 		const float a = amx_normal(ldexpf((float)below(256) - 128, at / 2));
@@ -81,7 +83,7 @@ static void flushing(void **unused)
 		same_float(amx_fused(a, b, c), exactly(a, b, c));
 	}
 	assert_true(kept > 32 && flushed > 4 && between > 0);
-	/* Either side of the tie between 2^-126 and the number below it: IEEE rounds both up. */
+	/* Both sides of the tie between 2^-126 and the number below it: IEEE rounds both up. */
 	same_float(amx_fused(-0x1.01p-76f, 0x1.8p-76f, 0x1p-126f), 0x1p-126f);
 	same_float(amx_fused(-0x1.8p-76f, 0x1p-75f, 0x1p-126f), 0);
 	same_float(amx_fused(0x1p-64f, 0x1p-64f, 0), 0);
@@ -92,10 +94,10 @@ static void flushing(void **unused)
 
 /* ---- products ---- */
 
-/* Left and right sides as rows of bytes, and laid out. */
+/* Left and right sides as rows of bytes, and in their layout for tiles. */
 struct sides {
 	enum tile_kind kind;
-	size_t m, n, bytes, group;	/* bytes of a row; of a group, 0: no scales */
+	size_t m, n, bytes, group;	/* bytes of a row, of a group; 0: no scales */
 	struct tile_product p;
 	uint8_t *a, *b;
 	char *left, *right;
@@ -168,7 +170,7 @@ static void sides_free(struct sides *s)
 	free(s->terms), free(s->scale), free(s->sum);
 }
 
-/* y += bytes [first, end) of row i of a times row j of b, as tiles of `depth` bytes sum them up. */
+/* y += bytes [first, end) of row i of a times row j of b, in the order of tiles of `depth` bytes. */
 static float add_bf16(const struct sides *s, size_t i, size_t j, size_t first, size_t end, size_t depth,
 	float y)
 {
@@ -184,7 +186,7 @@ static float add_bf16(const struct sides *s, size_t i, size_t j, size_t first, s
 	return y;
 }
 
-/* Less the zero: in int32, though neither sum need fit alone. */
+/* Minus the zero point: in int32, although neither sum alone need fit. */
 static int32_t dot_bytes(const struct sides *s, size_t i, size_t j, size_t first, size_t end,
 	int32_t zero)
 {
@@ -215,7 +217,7 @@ static float with_scales(const struct sides *s, size_t i, size_t j)
 	return total * s->scale[i];
 }
 
-/* Sums begin with what is added to, and the bias. */
+/* Sums begin with the old contents of y, and the bias. */
 static float without_scales(const struct sides *s, size_t i, size_t j, const float *bias, float old, bool add)
 {
 	const float begin = add && bias ? old + bias[j] : add ? old : bias ? bias[j] : 0;
@@ -265,7 +267,7 @@ static void check_all(enum tile_kind kind, size_t m, size_t n, size_t bytes, siz
 	sides_free(&s);
 }
 
-/* One step of columns, cut and whole; more than a slice; more than a block. */
+/* One step of columns, partial and whole; more than a slice; more than a block. */
 static const size_t sizes[][3] = {
 	{ 1, 1, 2 }, { 32, 32, 64 }, { 33, 31, 66 }, { 40, 70, 1022 }, { 32, 64, 2304 }, { 300, 33, 130 },
 	{ 5, 520, 64 },
@@ -281,7 +283,7 @@ static void bf16(void **unused)
 		check_all(TILE_BF16, sizes[k][0], sizes[k][1], sizes[k][2], 0, ORDINARY);
 	check_all(TILE_BF16, 32, 32, 64, 0, SMALL);
 	check_all(TILE_BF16, 32, 64, 256, 0, SMALL);
-	check_all(TILE_BF16, 64, 32, 128, 0, ANY);	/* infinite, NaN and subnormal ones too */
+	check_all(TILE_BF16, 64, 32, 128, 0, ANY);	/* also infinite, NaN and subnormal ones */
 }
 
 static void groups(void **unused)
@@ -304,7 +306,7 @@ static void groups(void **unused)
 			check_all(kind, 34, 40, 336, groups[g], ORDINARY);
 }
 
-/* Sums of the largest bytes over 65793 columns, the most there may be, are exact. */
+/* Sums of the largest bytes over 65793 columns, the max number, are exact. */
 static void long_sums(void **unused)
 {
 	(void)unused;
@@ -312,13 +314,13 @@ static void long_sums(void **unused)
 		check_all(TILE_UNSIGNED, 2, 33, 65793, 1 << 20, LARGEST);
 }
 
-/* At most 2^most. */
+/* A random number of at most 2^most. */
 static float number(int max)
 {
 	return ldexpf((float)(int32_t)bits(), max - 31 - (int)below(12));
 }
 
-/* Of numbers up to 2^most. Rows of y come in three pieces, what is behind them is not looked at. */
+/* Numbers up to 2^most. Rows of y come in three chunks; the bytes after them are not read. */
 static void check_bf16x2(int max)
 {
 	enum { ALL = 200, ROWS = 131, M = 45, N = 64, STRIDE = 70 };

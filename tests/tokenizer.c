@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tokenizer.c -- ids against those of the `tokenizers` library (ref/tokenizer.json),
- * bytes a token, text that is no UTF-8, long stretches, hostile files
+ * tokenizer.c -- ids against those of the `tokenizers` library (ref/tokenizer.json), bytes per token, invalid
+ * UTF-8, long runs, hostile files
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static char *own(bool bytes, bool unknown)
 static struct encoding encode(const char *json, size_t n, const char *text, bool special)
 {
 	struct tokenizer *t = tokenizer_read("test", json);
-	char *exact = malloc(n ? n : 1);	/* so that a sanitizer sees a read behind the text */
+	char *exact = malloc(n ? n : 1);	/* so that a sanitizer detects a read beyond the text */
 	struct encoding k;
 
 	memcpy(exact, text, n);
@@ -86,9 +86,9 @@ static void check(bool bytes, const char *text, size_t n, bool special, size_t w
 static void lengths_of_tokens(void **state)
 {
 	(void)state;
-	CHECK(true, "a", false, LIST(5), LIST(1));	/* the prepended mark counts nothing */
-	CHECK(true, " a", false, LIST(2, 5), LIST(0, 2));		/* a space is a byte */
-	CHECK(true, "b\u2581a", false, LIST(2, 4, 5), LIST(0, 1, 4));	/* a mark in the text is three */
+	CHECK(true, "a", false, LIST(5), LIST(1));	/* the prepended mark counts 0 bytes */
+	CHECK(true, " a", false, LIST(2, 5), LIST(0, 2));		/* a space is one byte */
+	CHECK(true, "b\u2581a", false, LIST(2, 4, 5), LIST(0, 1, 4));	/* a mark is three */
 	CHECK(true, "\u00e9", false, LIST(2, 9), LIST(0, 2));
 	CHECK(true, "\U0001f600", false, LIST(2, 340, 259, 252, 228), LIST(0, 1, 1, 1, 1));
 	CHECK(false, "\U0001f600xa", false, LIST(2, 0, 3), LIST(0, 5, 1));	/* unknown ones are fused */
@@ -104,8 +104,8 @@ static void text_that_is_no_utf8(void **state)
 	CHECK(true, "\xc3", false, LIST(2, 339, 291, 289), LIST(0, 1, 0, 0));			/* cut */
 	CHECK(true, "\xc3" "a", false, LIST(2, 339, 291, 289, 3), LIST(0, 1, 0, 0, 1));
 	CHECK(true, "\xf0\x9f\x98" "a", false, LIST(2, 339, 291, 289, 3), LIST(0, 1, 1, 1, 1));
-	CHECK(false, "a\xc1\x81", false, LIST(5, 0), LIST(1, 2));	/* overlong: two */
-	CHECK(false, "\xed\xa0\x80", false, LIST(2, 0), LIST(0, 3));	/* a surrogate: three */
+	CHECK(false, "a\xc1\x81", false, LIST(5, 0), LIST(1, 2));	/* overlong: two bytes */
+	CHECK(false, "\xed\xa0\x80", false, LIST(2, 0), LIST(0, 3));	/* a surrogate: three bytes */
 	CHECK(false, "\xff\xfe" "a", false, LIST(2, 0, 3), LIST(0, 2, 1));
 }
 
@@ -132,7 +132,7 @@ static void start_and_size(void **state)
 	free(json);
 }
 
-/* Nothing can be cut in a run of one letter: a million symbols in one heap. */
+/* No run of one letter can be cut: a million symbols in one heap. */
 static void long_stretch(void **state)
 {
 	enum { N = 1 << 20 };
@@ -233,7 +233,7 @@ static void same_ids_shared(void **state)
 		free(path);
 	}
 	json_decref(r);
-	if (!found)	/* cmocka's own skip() counts as a failure in TAP */
+	if (!found)	/* skip() of cmocka counts as a failure in TAP */
 		print_message("# SKIP same_ids_shared: no ../shared/data (PTQ_SHARED)\n");
 }
 
@@ -294,7 +294,7 @@ static void same_texts(void **state)
 
 /* --- byte-level tokenizers of ref/bytelevel.py --- */
 
-/* The tokenizer.json of a record: its parts around the vocabulary of the file. */
+/* The tokenizer.json of a record: its parts and the vocabulary of the file. */
 static struct tokenizer *byte_level(const char *name, const json_t *file, const json_t *record)
 {
 	json_t *json = json_pack("{s:O, s:O?, s:O?, s:O, s:O, s:{s:s, s:O, s:O, s:O}}",
@@ -313,7 +313,7 @@ static struct tokenizer *byte_level(const char *name, const json_t *file, const 
 	return t;
 }
 
-/* What tokens and their decoded texts sum up to. */
+/* Checksums of tokens and their decoded texts. */
 struct sums { size_t n; uint32_t ids, text; };
 
 static void add_text(const struct tokenizer *t, const char *text, size_t n, bool special, struct sums *y)
@@ -397,7 +397,7 @@ static void same_ids_byte_level(void **state)
 	json_decref(file);
 }
 
-/* GPT-2's whole vocabulary on the texts of llama.cpp, whose ids are in a second file, a line each. */
+/* GPT-2's whole vocabulary on the texts of llama.cpp. A second file has their ids, one line for each text. */
 static void same_ids_gpt2(void **state)
 {
 	static const char part[] = "{\"type\": \"ByteLevel\", \"add_prefix_space\": false}";
@@ -419,7 +419,7 @@ static void same_ids_gpt2(void **state)
 	for (size_t i = 0; i < 4; i++)
 		file[i] = contents_read(paths[i], 1 << 24, &n);
 	for (char *line = strtok(file[1], "\n"); line; line = strtok(NULL, "\n"))
-		json_array_append_new(merges, json_string(line));	/* the first is #version */
+		json_array_append_new(merges, json_string(line));	/* the first line is #version */
 	root = json_pack("{s:o, s:o, s:{s:s, s:o, s:o}}", "pre_tokenizer", json_loads(part, 0, NULL),
 		"decoder", json_loads(part, 0, NULL), "model", "type", "BPE",
 		"vocab", json_loads(file[0], 0, NULL), "merges", merges);
@@ -455,7 +455,7 @@ static void same_ids_gpt2(void **state)
 
 /* --- files and texts that must be refused: one line, status 1 --- */
 
-/* Exit status of reading json and encoding text in a child, what it said in line. */
+/* Exit status of a child that reads json and encodes text; `line` is its message. */
 static int attempt(const char *json, size_t n, const char *text, size_t size, char line[size])
 {
 	int fd[2], status;
@@ -492,7 +492,7 @@ static void refused(const char *json, size_t n, const char *text, const char *wh
 		fail_msg("status %d, said '%s', expected '%s'", status, line, why);
 }
 
-/* Tokenizers with one pre-tokenizer, a Split by the pattern. */
+/* Tokenizers with a single pre-tokenizer, a Split by the pattern. */
 static void refused_patterns(void)
 {
 	static const char *const patterns[][3] = {
@@ -567,7 +567,7 @@ static const char *const strange[] = { "null",
 	"true", "-1", "7", "99999999999", "1e300", "\"\"", "\"\\u2581\"", "[]", "{}", "[[[1]]]",
 	"{\"type\": \"Sequence\", \"normalizers\": [3], \"pretokenizers\": {}, \"processors\": [[]]}" };
 
-/* Puts every strange value in the place of every value of root, one at a time. */
+/* Replaces every value of root by every odd value, one at a time. */
 static void disturb(json_t *root, json_t *node)
 {
 	const char *key;
@@ -624,7 +624,7 @@ static void hostile_files(void **state)
 	memset(deep, '[', sizeof deep);
 	deep[sizeof deep - 1] = '\0';
 	assert_int_equal(attempt(deep, 1, "a", sizeof line, line), 1);
-	for (size_t i = 0; i < strlen(json); i += 7) {	/* cut */
+	for (size_t i = 0; i < strlen(json); i += 7) {	/* truncated */
 		CASE("cut at %zu", i);
 		char c = json[i];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokens.c -- tokens files with images: places of their tokens, and --limit; tests/images-import.t has
- * bad files */
+/* tokens.c -- tokens files with images: positions of their tokens, and --limit; tests/images-import.t has bad
+ * files */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void test_places(void **state)
 	part_close(part);
 }
 
-/* Of an image all tokens or none. */
+/* All tokens of an image or none. */
 static void test_limit(void **state)
 {
 	static const struct { size_t limit, n, images, sequences; } rows[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files and folders that are not finished are gone when a program ends; finished ones stay. */
+/* unfinished.c -- unfinished files and folders are removed when a program ends; finished ones stay */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static bool there(const char *name)
 	return y;
 }
 
-/* A folder "one" with a file that is renamed to "b", the file "two", and `done` of them finished. */
+/* A folder "one" with a file that is renamed to "b", the file "two"; `done` of them are finished. */
 static void make(const char *done)
 {
 	char *folder = at("one.XXXXXX"), *file = at("two.XXXXXX"), *a, *b, *name;
@@ -53,7 +53,7 @@ static void make(const char *done)
 		exit(9);
 }
 
-/* What is left of a program that makes these and ends by the signal, 0: by die(). */
+/* The files left by a program that creates these and ends by the signal, or by die() if it is 0. */
 static void check(const char *done, int signal)
 {
 	char *name = at("one/b");

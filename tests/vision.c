@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * vision -- models that see images against transformers (tests/ref/vision.py): logits, what each linear
- * layer is fed by modality, the same from a stream, and with visual tokens first (AIFS)
+ * vision -- vision-language models against transformers (tests/ref/vision.py): logits, inputs of each linear
+ * layer by modality, the same from a stream, and with visual tokens first (AIFS)
  */
 #include <math.h>
 #include <setjmp.h>
@@ -59,9 +59,9 @@ static void close_reference(struct reference *r)
 }
 
 /*
- * The mean nll of the text against the loss of transformers with the labels of images at -100, sequence by
- * sequence. What a row of logits is off by, some 1e-6 of the largest with either sign, is less in a mean, and
- * the loss itself is rounded to float32, 1e-7.
+ * The mean nll of the text against the loss of transformers with the labels of images at -100, for each
+ * sequence. The error of a row of logits, some 1e-6 of the largest with random sign, is smaller in a mean,
+ * and the loss itself is rounded to float32, 1e-7.
  */
 static void losses_of_references(void **unused)
 {
@@ -138,14 +138,14 @@ static void logits_of_references(void **unused)
 		const double d = difference(n, y, r.logits);
 
 		print_message("# %-16s largest relative difference %.2g\n", models[i], d);
-		assert_true(d < 1e-5);		/* sums of some hundred float32 products, blocks deep */
+		assert_true(d < 1e-5);		/* sums of float32 products through blocks */
 		assert_memory_equal(y, z, n * sizeof *y);	/* hidden states in a file */
 		free(y), free(z);
 		close_reference(&r);
 	}
 }
 
-/* Of every layer and modality, the diagonal of Σ x xᵀ. */
+/* The diagonal of Σ x xᵀ for every layer and modality. */
 static void hessians_by_modality(void **unused)
 {
 	struct selection layers = { 0 };
@@ -175,21 +175,21 @@ static void hessians_by_modality(void **unused)
 						const double w = ((double *)want.data)[m * in + j];
 						const double y = s->moments[m].sum[j * in + j];
 
-						/* of inputs that are off by some 1e-6; near 0 by rounding */
+						/* of inputs with errors of some 1e-6; near 0 by rounding */
 						assert_true(fabs(y - w) <= 1e-5 * (w + 1e-3));
 					}
 				seen++;
 			}
 			free(path);
 		}
-		assert_int_equal(seen + 2, k.list.n);	/* but for embedding and head */
+		assert_int_equal(seen + 2, k.list.n);	/* except embedding and head */
 		calibrate_end(&k);
 		close_reference(&r);
 	}
 	selection_free(&layers);
 }
 
-/* Visual tokens first, text after, in each sequence. */
+/* Visual tokens first, then text, in each sequence. */
 static struct tokens visual_first(const struct tokens *t, size_t from[])
 {
 	struct tokens y = *t;

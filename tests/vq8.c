@@ -11,7 +11,7 @@
 
 enum { ENTRIES = 60, TALL = 2, WIDE = 4, PLACES = 8, HALF = 4, HALVES = 250 };
 
-/* Numbers from -1 to 1 that look random; entry 0 is all zero. */
+/* Pseudo-random numbers from -1 to 1; entry 0 is all zero. */
 static float entry(size_t code, size_t place)
 {
 	uint32_t x = (uint32_t)(code * PLACES + place) * 2654435761u;
@@ -67,7 +67,7 @@ bool vq16_fill(struct format *f)
 	return true;
 }
 
-/* A scale for the largest weight of each group. */
+/* The scale of each group, from its largest weight. */
 static void set_scales(struct codes *c, const float *w)
 {
 	const size_t group = c->group > 0 ? (size_t)c->group : c->in;
@@ -87,7 +87,7 @@ static void set_scales(struct codes *c, const float *w)
 		c->scale8[k] = 1;
 }
 
-/* Σ (w - ŵ)² of places [from, end) of the tile at row o, column i, under an entry. */
+/* Σ (w - ŵ)² over positions [from, end) of the tile at row o, column i, with an entry. */
 static double loss(const struct codes *c, const float *w, size_t o, size_t i, size_t from, size_t end,
 	size_t code)
 {
@@ -107,7 +107,7 @@ static double loss(const struct codes *c, const float *w, size_t o, size_t i, si
 	return sum;
 }
 
-/* The entry of the least loss at these places, which is added to *sum. */
+/* The entry with the smallest loss at these positions; the loss is added to *sum. */
 static size_t nearest(const struct codes *c, const float *w, size_t o, size_t i, size_t from, size_t end,
 	size_t entries, double *sum)
 {

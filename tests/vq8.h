@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * vq8.h -- quantizers of vectors that only tests know: a code for 8 weights
+ * vq8.h -- vector quantizers for tests: one code for 8 weights
  *
  *	vq8	6 bits, 2 rows by 4 columns: the number of an entry, below 60
- *	vq16	16 bits, low byte first, 8 rows by 1 column: k + 250 l, entry k's first half, l's second
+ *	vq16	16 bits, low byte first, 8 rows by 1 column: k + 250 l, with the first half of entry k and the
+ *		second half of entry l
  *
- * Objects of the two tables are compiled again with this file in front (Makefile: VQ8), and have two rows
- * more: the formats, and the quantizers that make their codes. No other file knows them. tests/vq8.t runs the
+ * The objects of two tables are compiled again with this file included first (Makefile: VQ8). They get two
+ * further rows: the formats, and their quantizers. No other file of lib depends on them. tests/vq8.t runs the
  * tools.
  */
 #ifndef TESTS_VQ8_H

@@ -11,7 +11,7 @@
 
 enum { MAX = 40, BOS = 99 };
 
-/* What a convention should give: rows of windows, one after the other, and the target of each. */
+/* The expected result of a convention: rows of windows, one after the other, and the target of each. */
 struct wanted {
 	size_t windows, rows;
 	int32_t id[MAX * MAX], target[MAX * MAX];
@@ -19,7 +19,7 @@ struct wanted {
 	uint64_t bytes;
 };
 
-/* The text with its BOS, if it gets one. */
+/* The text with its BOS, if it has one. */
 struct stream { size_t n; int32_t id[MAX + 1]; };
 
 static struct stream stream_of(const struct tokens *t, size_t n)
@@ -46,7 +46,8 @@ static void put(struct wanted *y, const struct stream *s, size_t begin, size_t l
 	y->length[y->windows++] = length;
 }
 
-/* Chunks of the text with its BOS; the first id of each gives way to a BOS; the second half counts. */
+/* Chunks of the text with its BOS. The first id of each chunk is replaced by a BOS, and targets are in the
+ * second half. */
 static void want_llama_cpp(struct wanted *y, const struct tokens *t, size_t n, size_t ctx)
 {
 	const struct stream s = stream_of(t, n);
@@ -62,7 +63,7 @@ static void want_llama_cpp(struct wanted *y, const struct tokens *t, size_t n, s
 	}
 }
 
-/* Every id is scored once: by the first window that has it and the id before it. */
+/* Every id is scored once: in the first window that has it and the id before it. */
 static void want_sliding(struct wanted *y, const struct tokens *t, size_t n, size_t ctx, size_t stride)
 {
 	const struct stream s = stream_of(t, n);
@@ -135,7 +136,7 @@ static void of_every_length(void **unused)
 	assert_true(compared > 5000);
 }
 
-/* The default stride is half a window; a stride of 1 gives every target all the context that there is. */
+/* The default stride is half a window; with a stride of 1 every target has the max context. */
 static void strides(void **unused)
 {
 	static const int32_t id[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -156,7 +157,7 @@ static void strides(void **unused)
 	windows_free(&w);
 }
 
-/* Texts of their own slide by themselves; a reordered one in its window. */
+/* Separate texts have separate sliding windows; a reordered text must fit its window. */
 static void slide_of_sequences(void **unused)
 {
 	static const int32_t id[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, index[] = { 1, 0, 0, 2, 1, 3, 2, 0, 1 };
@@ -177,7 +178,7 @@ static void slide_of_sequences(void **unused)
 	windows_free(&w);
 }
 
-/* No id of an image is a target; what follows one is, and windows that have none can be left out. */
+/* No id of an image is a target. The id after an image is one. Windows without targets can be left out. */
 static void images_are_no_targets(void **unused)
 {
 	static const int64_t feature[] = { -1, -1, 0, 1, -1, 2, 3, 4, 5, 6, -1, -1, -1, -1, -1, -1, -1,
@@ -207,11 +208,11 @@ static void images_are_no_targets(void **unused)
 	assert_memory_equal(w.feature, ((int32_t[]){ -1, -1, 0, 1, 5, 6, -1, -1, -1, -1, -1, -1 }), 48);
 	assert_true(w.sequence[1].first == 4 && w.sequence[2].first == 8 && w.modality[2] && !w.modality[6]);
 	windows_free(&w);
-	t.feature = NULL, t.images = 0;		/* visual by hand: text all the same */
+	t.feature = NULL, t.images = 0;		/* visual tokens without images count as text */
 	w = windows_scored(windows_cut("x", &t, WINDOWS_GPTQ, 4, 0));
 	assert_true(w.n == 5 && w.targets == 15);
 	windows_free(&w);
-	/* 0 * * 3 4, of which the image comes first; the BOS stands before it */
+	/* 0 * * 3 4, in an order with the image first; the BOS is before it */
 	t = (struct tokens){ .n = 5, .id = (int32_t[]){ 1, 2, 0, 3, 4 },
 		.index = (int32_t[]){ 1, 2, 0, 3, 4 },
 		.feature = (int64_t[]){ 0, 1, -1, -1, -1 }, .images = 1, .image = image, .bos = BOS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* bench.h -- what the programs that measure share: a median, and a main() of named parts */
+/* bench.h -- shared by the benchmark programs: a median, and a main() with named parts */
 #ifndef BENCH_H
 #define BENCH_H
 #include <stdio.h>
@@ -30,7 +30,7 @@ static double bench_median(size_t n, double t[n])
 	return n % 2 ? t[n / 2] : (t[n / 2 - 1] + t[n / 2]) / 2;
 }
 
-/* Seconds. On one thread its own time, which what else the machine does hardly touches. */
+/* Seconds. On one thread, CPU time of the thread, which hardly depends on other programs. */
 static inline double bench_now(void)
 {
 	struct timespec t;
@@ -39,7 +39,7 @@ static inline double bench_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* name [-r RUNS] [-j THREADS] PART..., one after the other. */
+/* name [-r RUNS] [-j THREADS] PART..., run one after the other. */
 static int bench_main(int argc, char *argv[], const char *name, size_t n, const struct section part[n])
 {
 	int c, wanted = 0;

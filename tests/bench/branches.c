@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * branches -- what a low-rank branch costs beside a quantized weight: products, and a step of FBQuant
+ * branches -- the cost of a low-rank branch next to a quantized weight: products, and a step of FBQuant
  *
  *	branches [-r RUNS] [-j THREADS] layer|model|step...
  *
- * layer prints `out in rank rows format what seconds macs` for a layer of 4096 x 4096: the weight in f16,
- * packed in 4 or 3 bits, the same with its branch in f16 as three products one after the other (`unfused`)
- * and as one (`fused`), and reading the bytes of the branch. model the same for the shapes of the layers of
- * Llama-2-7B, one row of x. Each layer has so many copies that all weights come from memory. step prints the
- * seconds of one step of FBQuant's optimizer on 4096 x 4096 of rank 128 and groups of 128, beside its five
- * thin products by sgemm alone. Medians of RUNS rounds, in each of which all take their turn; with -j 1 of
- * the thread's own time.
+ * layer prints `out in rank rows format what seconds macs` for a layer of 4096 x 4096. It measures the weight
+ * in f16 and packed in 4 or 3 bits, the packed weight with its branch in f16 as three products one after the
+ * other (`unfused`) and as one (`fused`), and reading the bytes of the branch.
+ *
+ * model prints the same for the shapes of the layers of Llama-2-7B, with one row of x. Each layer has so many
+ * copies that all weights come from memory.
+ *
+ * step prints the seconds of one step of FBQuant's optimizer for 4096 x 4096, rank 128 and groups of 128, and
+ * of its five thin products by sgemm alone.
+ *
+ * Results are medians of RUNS rounds; each round runs all variants once. With -j 1 the time is CPU time of
+ * the thread.
  */
 #include <cblas.h>
 #include <math.h>
@@ -25,10 +30,10 @@ enum { GROUP = 128, COPIES = 64 };
 enum kind { F16, MAIN, UNFUSED, FUSED, READ, WAYS };
 static const char *const ways[WAYS] = { "f16", "packed", "unfused", "fused", "read" };
 
-/* A layer in f16, packed, and packed with its branch; the products of these and of A and B alone. */
+/* A layer in f16, packed, and packed with its branch; the products of these, and of A and B alone. */
 struct copy { struct linear f16, main, whole, a, b; struct product product[READ], pa, pb; void *memory[5]; };
 
-/* So many copies of what has so many bytes that each comes from memory when its turn is there. */
+/* The number of copies of `bytes` bytes, so that each copy comes from memory. */
 static size_t copies_of(size_t bytes)
 {
 	const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -70,7 +75,7 @@ static void make_f16(struct copy *c, size_t out, size_t in, size_t rows)
 {
 	c->f16 = halves(out, in);
 	c->product[F16] = ready(&c->f16, rows, &c->memory[0]);
-	free((void *)(uintptr_t)c->f16.weight);		/* it has its own */
+	free((void *)(uintptr_t)c->f16.weight);		/* it has separate memory */
 	c->f16.weight = NULL;
 }
 
@@ -99,7 +104,7 @@ static void copy_free(struct copy *c)
 	free((void *)(uintptr_t)c->main.zero);
 }
 
-/* Sum of the words, by all threads; the workspace's first word keeps it. */
+/* Sum of the words, by all threads; the first word of the workspace receives it. */
 static void read_words(size_t bytes, const void *p, uint32_t *y)
 {
 	const uint32_t *w = p;
@@ -136,7 +141,7 @@ static double seconds_of(const struct copy *c, enum kind k, size_t m, float *y, 
 	return bench_now() - start;
 }
 
-/* Seconds of each way, medians over rounds, in each of which every way takes the next copy. */
+/* Seconds of each variant, medians over rounds. In each round every variant uses the next copy. */
 static void measure(size_t out, size_t in, size_t rank, size_t m, const char *format, double seconds[WAYS])
 {
 	const size_t copies = copies_of(out * in * 3 / 8), wide = copies_of(out * in * 2);
@@ -155,7 +160,7 @@ static void measure(size_t out, size_t in, size_t rank, size_t m, const char *fo
 		make_f16(&c[i], out, in, m);
 	workspace = xalloc(product_workspace(&c->product[FUSED], m) +
 		product_workspace(&c->product[F16], m), 1);
-	for (int r = -1; r < runs; r++)		/* the first does not count */
+	for (int r = -1; r < runs; r++)		/* the first round does not count */
 		for (enum kind k = 0; k < WAYS; k++) {
 			const size_t i = turn[k]++ % (k == F16 ? wide : copies);
 			const double s = seconds_of(&c[i], k, m, y, x, ax, workspace);
@@ -259,7 +264,7 @@ static void run_step(void)
 			random_uniform(&random, 2 * i + 1) - 1);
 		h[i] = i / N == i % N ? 1 : 0;
 	}
-	for (int r = 0; r < runs; r++) {	/* what runs of one and of several steps differ by */
+	for (int r = 0; r < runs; r++) {	/* a step is the difference of two runs */
 		l.settings = &few;
 		ours[r] = -seconds_of_run(&l, workspace);
 		l.settings = &many;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * kernels -- what this processor can do, and what the library does with it, in one process
+ * kernels -- the limits of this processor, and the rates of the library, in one process
  *
  *	kernels [-r RUNS] [-j THREADS] peak|sgemm|solver|hessian|layers|hadamard|work...
  *
- * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate
- * between limit and ours. Operations counted, a multiplication and an addition
- * as two:
+ * Prints `row<TAB>column<TAB>value`, medians of RUNS measurements that alternate between limit and library.
+ * Operations are counted as follows, a multiplication and an addition as two:
  *	solver of m rows and n columns	m n² + n³/3	(the updates and one Cholesky factor)
  *	Hessian of n inputs, k tokens	n² k		(its upper triangle)
  *	product of m rows, n × k weights	2 m n k
  *	±1 matrix of order k, m rows of n	m n k		(additions)
- * The floating-point peak is a loop over registers, on every thread at once.
+ * The floating-point peak is a loop over registers, on all threads at once.
  */
 #include <cblas.h>
 #include <math.h>
@@ -59,9 +58,9 @@ static void fill(size_t n, float x[n], const char *name, float scale)
 
 /* ---- peaks ---- */
 
-static volatile float half = 0.5f;	/* not known to the compiler, which might fold rounds */
+static volatile float half = 0.5f;	/* unknown to the compiler, which else might fold rounds */
 
-/* Sums that start apart, so that none is saved, enough of them to hide the latency. */
+/* Independent sums, enough of them to hide the latency. */
 #define PEAK(name, isa, vector, set, step, lowest) \
 	isa static float name(size_t rounds) \
 	{ \
@@ -101,7 +100,7 @@ PEAK(peak_bytes, __attribute__((target("avx512f,avx512vnni"))), __m512i, SET_BYT
 #endif
 
 #ifdef __x86_64__
-/* Tiles, four sums that do not wait for each other. */
+/* Tiles, with four independent sums. */
 #define PEAK_TILES(name, MULTIPLY) \
 	__attribute__((target("amx-tile,amx-bf16,amx-int8"))) static float name(size_t rounds) \
 	{ \
@@ -122,7 +121,7 @@ PEAK_TILES(peak_tiles_bf16, _tile_dpbf16ps)
 PEAK_TILES(peak_tiles_bytes, _tile_dpbssd)
 #endif
 
-struct peak { float (*run)(size_t rounds); double flops; };	/* of one round */
+struct peak { float (*run)(size_t rounds); double flops; };	/* flops: of one round */
 
 static struct peak peak_f32(void)
 {
@@ -163,7 +162,7 @@ static double peak(struct peak p)
 	return p.flops * ROUNDS * threads / (omp_get_wtime() - start) * 1e-9;
 }
 
-/* Products of bytes by tiles or by dot products of four; 0 where there are none. */
+/* Products of bytes by tiles or by dot products of four; 0: not supported. */
 static double peak_of_bytes(void)
 {
 	if (peak_tiles(true).run)
@@ -239,7 +238,7 @@ static double copy(const struct square *s)
 	return 2.0 * SIDE * SIDE * sizeof *s->c / (omp_get_wtime() - start) * 1e-9;
 }
 
-/* ---- what is measured ---- */
+/* ---- measurements ---- */
 
 static void run_peak(void)
 {
@@ -281,7 +280,7 @@ static void run_sgemm(void)
 	square_free(&s);
 }
 
-/* Second moments of inputs that correlate and differ in size, as a model's do. */
+/* Second moments of inputs that correlate and differ in size, as in a model. */
 static float *moments(size_t n)
 {
 	float *x = xalloc(n * n, sizeof *x), *h = xalloc(n * n, sizeof *h);
@@ -306,7 +305,7 @@ static const struct variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-/* Seconds of one layer, in groups of 128 columns of 4 bits. */
+/* Seconds of one layer, with 4 bits in groups of 128 columns. */
 static double solve(const struct variant *v, size_t m, size_t n, const float *w, const float *h)
 {
 	struct solver s = { .group = 128, .damp = 0.01, .no_error = !v->error };
@@ -361,7 +360,7 @@ static void run_solver(void)
 	solver_rows(11008, 4096);
 }
 
-/* As calibration runs: the windows that go through a block together, one after another to 131072 tokens. */
+/* As in calibration: windows that run through a block together, one after another up to 131072 tokens. */
 static void run_hessian(void)
 {
 	enum { WINDOW = 2048, WINDOWS = 8, TOKENS = 131072 };
@@ -400,7 +399,7 @@ static void run_hessian(void)
 	free(x);
 }
 
-/* Layers as they are multiplied, inputs rounded and prepared within the time; compute: DPQ's FP8. */
+/* Layers as they are multiplied; the time includes rounding and preparing inputs. compute: DPQ's FP8. */
 static const struct layer_kind {
 	const char *name, *storage, *compute, *input;
 	long group;
@@ -440,7 +439,7 @@ static void layer_rows(const struct layer_kind *kind, struct layer_data *d, size
 	char *row = xformat("%s-%zux%zux%zu", kind->name, m, n, k);
 
 	product_make(&p, 0, n, weight);
-	for (int i = -1; i < runs; i++) {	/* the first does not count */
+	for (int i = -1; i < runs; i++) {	/* the first run does not count */
 		const double max = kind->limit(), start = omp_get_wtime();
 		const void *input = product_input(&p, m, workspace, (const float (*)[k])d->x, NULL);
 
@@ -482,7 +481,7 @@ CLONES(static, void, multiply, (size_t n, float x[n], float by), (n, x, by))
 		x[i] *= by;
 }
 
-/* In place; the limit is a pass that only scales, or the additions of K, if they take longer. */
+/* In place. The limit is a pass that only scales, or the additions of K if they take longer. */
 static void hadamard_rows(size_t n, size_t m)
 {
 	float (*x)[n] = xalloc(m, sizeof *x);
@@ -496,7 +495,7 @@ static void hadamard_rows(size_t n, size_t m)
 	memory = xalloc(hadamard_bytes(&h) + 1, 1);
 	hadamard_build(&h, memory);
 	fill(m * n, x[0], "x", 1);
-	for (int i = -1; i < runs; i++) {	/* the first does not count */
+	for (int i = -1; i < runs; i++) {	/* the first run does not count */
 		double additions = h.small > 1 ? 1e-9 * (double)(m * n * h.small) / peak(peak_f32()) : 0;
 		double start = omp_get_wtime(), scaled, done;
 
@@ -529,10 +528,10 @@ static void run_hadamard(void)
 	hadamard_rows(18944, 3584);
 }
 
-/* What the linear layers of a block are as large as. */
+/* Shapes of the linear layers of a block. */
 struct block { const char *name; size_t width, kv, intermediate; };
 
-/* Adds the seconds that products of the layer take of m rows, and of these what prepares inputs, if asked. */
+/* Adds the seconds of the layer's products with m rows, and separately those of preparing inputs. */
 static void layer_seconds(const struct linear *l, const struct layer_data *d, size_t m, bool prepares,
 	double *total, double *inputs)
 {
@@ -552,8 +551,8 @@ static void layer_seconds(const struct linear *l, const struct layer_data *d, si
 	free(weight), free(workspace);
 }
 
-/* W8A8 behind an online Hadamard against float: milliseconds of 512 rows, and the parts of rounding and of
- * the Hadamard in all products of the block. */
+/* W8A8 after an online Hadamard against float: milliseconds for 512 rows, and the fractions of rounding and
+ * of the Hadamard in all products of the block. */
 static void block_rows(const struct block *b, struct layer_data *d)
 {
 	enum { M = 512, LAYERS = 4 };
@@ -569,7 +568,7 @@ static void block_rows(const struct block *b, struct layer_data *d)
 	hadamard_choose(&h, b->intermediate, 0);
 	memory = xalloc(hadamard_bytes(&h) + 1, 1);
 	hadamard_build(&h, memory);
-	for (int i = -1; i < runs; i++) {	/* the first does not count */
+	for (int i = -1; i < runs; i++) {	/* the first run does not count */
 		double total = 0, inputs = 0, floats = 0, none = 0, transposed = omp_get_wtime();
 
 		hadamard_product(&h, false, M, b->intermediate, (float (*)[b->intermediate])d->x);
@@ -611,7 +610,7 @@ static void run_blocks(void)
 	free(d.x), free(d.y), free(d.w), free(d.scale), free(d.codes);
 }
 
-/* Bytes of the solver's workspace for a block of a Llama of 70 billion parameters, solved together. */
+/* Bytes of the solver's workspace for a block of a Llama with 70 billion parameters, solved together. */
 static void run_work(void)
 {
 	static const struct { size_t out, in; char input; } shape[] = {
@@ -619,7 +618,7 @@ static void run_work(void)
 		{ 28672, 8192, 3 }, { 28672, 8192, 3 }, { 8192, 28672, 4 },
 	};
 	enum { LAYERS = sizeof shape / sizeof *shape };
-	static const float input[5];		/* stand for the Hessians, of which only the address counts */
+	static const float input[5];		/* in place of the Hessians: only the address is used */
 	struct linear linear[LAYERS];
 	struct solver_layer layer[LAYERS];
 	struct solver s = { .group = 128, .damp = 0.01 };

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * modality -- a block of Qwen2-VL-7B's language model, by its shape only: 16 bits, weights of 4 bits, W4A8
+ * modality -- a block with the shape of Qwen2-VL-7B's language model: 16 bits, weights of 4 bits, W4A8
  *
  *	modality [-r RUNS] [-j THREADS] layers|decode|block|memory...
  *
- * Random numbers in a block of 3584 inputs, 18944 inside, 28 heads, 4 of keys. layers prints `what product
- * rows input_seconds seconds operations` of its linear layers for 4096 visual and 64 text tokens, text and
- * images in turn, or with the visual tokens first (aifs); ways take turns at every 512 tokens, and the
- * median of these counts. input_seconds is what preparing inputs takes, alone. decode prints `what product
- * bytes seconds` of one row, all weights from memory, and of reading alone. block prints `side visual rows
- * what prepare_seconds seconds` of the whole block, an image of side × side pixels between 15 tokens of
- * text. memory prints `what stored prepared peak`: bytes of the weights as a file has them, as they are
- * multiplied, and what the process held at most with this block alone, with an image of 1120 × 1120.
- * product: the row of the down projection. Medians of RUNS rounds, in each of which all take their turn;
- * with -j 1 of the thread's own time.
+ * The block has random numbers, 3584 inputs, intermediate size 18944, 28 heads and 4 key heads.
+ *
+ * layers prints `what product rows input_seconds seconds operations` of its linear layers for 4096 visual and
+ * 64 text tokens, with text and images interleaved, or with the visual tokens first (aifs). Variants
+ * alternate every 512 tokens, and the median of these chunks counts. input_seconds is the time of preparing
+ * inputs alone.
+ *
+ * decode prints `what product bytes seconds` for one row, with all weights from memory, and for reading
+ * alone.
+ *
+ * block prints `side visual rows what prepare_seconds seconds` of the whole block, with an image of side ×
+ * side pixels between 15 tokens of text.
+ *
+ * memory prints `what stored prepared peak`: bytes of the weights in a file, bytes as they are multiplied,
+ * and the peak memory of the process with this block alone, with an image of 1120 × 1120.
+ *
+ * product: the row of the down projection. Results are medians of RUNS rounds; each round runs all variants
+ * once. With -j 1 the time is CPU time of the thread.
  */
 #include "base/size.h"
 #include "bench.h"
@@ -28,7 +36,7 @@ static const char model[] = "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, 
 	"\"vocab_size\": 152064, \"max_position_embeddings\": 32768, \"rope_theta\": 1000000.0, "
 	"\"rms_norm_eps\": 1e-6}";
 
-/* Weights, and how their inputs are rounded. */
+/* Weights, and the rounding of their inputs. */
 struct weights { enum half_type half; const char *storage; long group; enum compute_type type; };
 enum { F16, BF16, W4, W4A8, KINDS };
 static const struct weights weights[KINDS] = {
@@ -36,7 +44,7 @@ static const struct weights weights[KINDS] = {
 	[W4] = { HALF_NONE, "uint4", 128, COMPUTE_F32 }, [W4A8] = { HALF_NONE, "int4", 0, COMPUTE_F32 },
 };
 
-/* first: visual tokens first; few: packed words are multiplied as they are. */
+/* first: visual tokens first; few: packed words are multiplied directly. */
 struct way { const char *name; int weights; enum input_mode mode; bool first, few; };
 enum { WAYS = 8 };
 
@@ -65,9 +73,9 @@ static void *words(size_t bytes, uint32_t keep, uint32_t set)
 	return y;
 }
 
-/* ---- a block, as files hold it and as it is multiplied ---- */
+/* ---- a block, in stored form and in multiplied form ---- */
 
-/* Of a quantized layer. */
+/* For a quantized layer. */
 static size_t stored_bytes(const struct linear *l)
 {
 	return l->out * (pack_words(l->storage.bits, l->in) * 4 + l->groups * (sizeof(float) + !!l->zero));
@@ -120,7 +128,7 @@ static struct block *block_make(const struct config *c, const struct weights *w,
 	return b;
 }
 
-/* What is multiplied, of what is stored; returns its bytes. */
+/* Prepares the stored block for products; returns the bytes of the prepared weights. */
 static size_t block_prepare(struct block *b)
 {
 	size_t bytes = 0;
@@ -158,7 +166,7 @@ static void block_drop(struct block *b)
 
 /* ---- tokens ---- */
 
-/* `spans` images with text before, between and behind them; or the visual tokens first. */
+/* `spans` images with text before, between and after them; or the visual tokens first. */
 struct tokens { size_t rows; uint8_t *modality; int32_t *index; };
 
 static struct tokens tokens_make(size_t visual, size_t text, size_t spans, bool first)
@@ -196,7 +204,7 @@ static struct batch batch_of(const struct tokens *t, struct sequence *s, const s
 
 /* ---- linear layers ---- */
 
-/* Projection p of rows [i, i + m); with y NULL what prepares their inputs alone. */
+/* Projection p of rows [i, i + m). With y NULL only its inputs are prepared. */
 static double project(const struct projection *p, const struct batch *batch, size_t i, size_t m, float *y,
 	const float *x, struct workspace *workspace)
 {
@@ -235,10 +243,10 @@ static size_t numbers_of(const struct block *b)
 	return n;
 }
 
-/* Seconds a row of a way, in the next place of its samples: by itself, and what prepares inputs of it. */
+/* Seconds per row of a variant, for its next sample: of the products, and of preparing inputs alone. */
 struct samples { size_t n; double all[RUNS * PIECES], inputs[RUNS * PIECES]; };
 
-/* Each way's turn at one piece, then at the next. */
+/* Runs each variant on one chunk, then on the next. */
 static void measure(struct block *const block[KINDS], const struct tokens t[2], enum projection_name name,
 	struct samples samples[PREFILL], float *y, const float *x, struct workspace *workspace)
 {
@@ -309,7 +317,7 @@ static const struct way decode[] = {
 };
 enum { DECODE = sizeof decode / sizeof *decode };
 
-/* Sum of the words, by all threads; y keeps it. */
+/* Sum of the words, by all threads; y receives it. */
 static double read_words(size_t bytes, const uint32_t *w, float *y)
 {
 	const double start = bench_now();
@@ -322,7 +330,7 @@ static double read_words(size_t bytes, const uint32_t *w, float *y)
 	return bench_now() - start;
 }
 
-/* Bytes of weights that one row of x reads: what is prepared, or the words that stay packed. */
+/* Bytes of weights that a product with one row of x reads: prepared weights, or words that stay packed. */
 static size_t bytes_read(const struct block *b)
 {
 	size_t bytes = 0;
@@ -356,7 +364,7 @@ static void run_decode(void)
 	}
 	bytes = block[0]->projection[PROJECTION_GATE_UP].bytes;
 	printf("what\tproduct\tbytes\tseconds\n");
-	for (int r = -1; r < runs; r++) {	/* the first does not count */
+	for (int r = -1; r < runs; r++) {	/* the first round does not count */
 		for (int k = 0; k < DECODE; k++) {
 			const struct batch batch = batch_of(&t, &sequence, &decode[k]);
 
@@ -435,7 +443,7 @@ static void run_block(void)
 	for (int r = 0; r < runs; r++)
 		for (size_t i = 0; i < SIDES; i++)
 			for (int k = 0; k < WHOLE; k++) {
-				if (!i)		/* pages, clocks */
+				if (!i)		/* warm-up of pages and clocks */
 					forward(block[k], &work, &whole[k], visual_of(sides[0]), x);
 				seconds[i][k][r] = forward(block[k], &work, &whole[k],
 					visual_of(sides[i]), x);
@@ -453,7 +461,7 @@ static void run_block(void)
 	free(x);
 }
 
-/* Of this process, from the last reset on. */
+/* Peak memory of this process since the last reset. */
 static size_t peak_bytes(bool reset)
 {
 	FILE *f = fopen(reset ? "/proc/self/clear_refs" : "/proc/self/status", reset ? "w" : "r");

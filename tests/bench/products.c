@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * products -- products of a matrix beyond cache with few columns: packed formats, floats, what memory allows
+ * products -- products of a matrix beyond cache size with few columns: packed formats, floats, the memory
+ * limit
  *
  *	products [-r RUNS] [-j THREADS] gemv|batch|pack...
  *
  * gemv prints `row<TAB>column<TAB>value` for one column, batch `format columns seconds bytes flops` for 1 to
- * 16; medians of RUNS rounds, in each of which all formats take their turn. Matrices of 11008 × 4096, groups
- * of 128, follow each other in a ring of twice the last cache, so that each comes from memory.
- * pack rounds a matrix of float to E2M2 by channels and packs it, beside a copy.
+ * 16. pack rounds a matrix of float to E2M2 by channels and packs it, and also measures a copy.
+ *
+ * Results are medians of RUNS rounds; each round runs all formats once. Matrices of 11008 × 4096, in groups
+ * of 128, form a ring of twice the last cache, so that each comes from memory.
  */
 #include <cblas.h>
 #include <math.h>
@@ -69,7 +71,7 @@ static void *ring_take(size_t bytes)
 	return ring.memory + ring.next - bytes;
 }
 
-/* ---- what is not packed: reading, and rows of float, half and bfloat16 ---- */
+/* ---- not packed: reading, and rows of float, half and bfloat16 ---- */
 
 struct plain {
 	const char *name;
@@ -97,8 +99,8 @@ AVX512 static void read_rows(size_t m, size_t n, float y[], const void *w, const
 }
 
 /*
- * As product/product_packed.c goes: four rows in four places of memory, their weights made float once for all
- * columns, which go in twos.
+ * As in product/product_packed.c: four rows from four places of memory. Their weights are converted to float
+ * once for all columns, which are processed in pairs.
  */
 #define ROWS(name, isa, lanes, vector, zero, type, load, loadx, fma, total) \
 	isa static inline __attribute__((always_inline)) void name##_columns(size_t m, vector sum[m][4], \
@@ -185,9 +187,9 @@ static double run_plain(const struct plain *p, size_t m, float *y, const float *
 	return omp_get_wtime() - start;
 }
 
-/* ---- what is packed ---- */
+/* ---- packed ---- */
 
-/* row: how its name begins, of the rows of products */
+/* row: prefix of the name, of the rows of products */
 struct packed { const char *name, *format, *row; enum compute_type type; };
 static const struct packed packed[] = {
 	{ "e2m2", "e2m2", "packed", COMPUTE_F32 }, { "e2m2-int16", "e2m2", "packed", COMPUTE_INT16 },
@@ -237,7 +239,7 @@ static void measure(size_t m, const struct plain plain[PLAIN], double seconds[PL
 
 	for (size_t i = 0; i < m * IN; i++)
 		x[i] = sinf((float)i * 0.37f);
-	for (int r = -1; r < runs; r++)		/* the first does not count */
+	for (int r = -1; r < runs; r++)		/* the first round does not count */
 		for (int k = 0; k < PLAIN + PACKED; k++) {
 			double s = k < PLAIN ? run_plain(&plain[k], m, y, x) :
 				run_packed(&packed[k - PLAIN], m, y, x, workspace);
@@ -296,7 +298,7 @@ static void run_gemv(void)
 	}
 }
 
-/* Float weights, unpacked before, by sgemm: what many columns are multiplied by. */
+/* Float weights, unpacked before, by sgemm: the usual way for many columns. */
 static double run_sgemm(size_t m, float *y, const float *x)
 {
 	double t[RUNS];

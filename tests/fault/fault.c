@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * fault.c -- every call of write, fsync, rename, mmap, malloc, ... of the tools
- * fails once
+ * fault.c -- each call of write, fsync, rename, mmap, malloc, ... of the tools fails once
  *
- * Each tool runs on the smallest model, with shim.c before its libraries, and
- * the first call of a function fails, then the second, until a run has no call
- * left to fail. Of functions that are called thousands of times (malloc): the
- * first FIRST, then SAMPLES more at even distances, or all with FAULT=all. A run
- * must end by itself within SECONDS and either
- *	say why in one line, with status 1 or 2, leave nothing in the folder of
- *	the result, and nothing on the pipe that the next tool takes for a result
- * or	leave the same bytes as an undisturbed run, with status 0: what a library
- *	got over, or a call whose failure means nothing.
- * Where the call was a library's own, the library may crash on it or speak for
- * itself (HDF5 1.10 does); how often is shown. The folder must be clean then too.
+ * Each tool runs on the smallest model, with shim.c loaded before its libraries. First the first call of a
+ * function fails, then the second, until a run has no further call. For functions that are called thousands
+ * of times (malloc), the first FIRST calls fail, then SAMPLES further ones at equal distances, or all with
+ * FAULT=all. A run must end by itself within SECONDS, and either
+ *	print one line with the reason, with status 1 or 2, and leave nothing in the folder of the result,
+ *	and nothing on the pipe that the next tool accepts as a result,
+ * or	produce the same bytes as an undisturbed run, with status 0: a library recovered, or the failure
+ *	has no effect.
+ * If the call was made by a library, the library may crash or print its own message (HDF5 1.10 does); the
+ * number of such cases is printed. The folder must be clean then too.
  *
- * Prints TAP; runs in the project's folder. Needs PTQ_BIN, the folder of the
- * tools. usage: fault [RUN [FUNCTION]]
+ * Prints TAP; runs in the project's folder. Needs PTQ_BIN, the folder of the tools. usage: fault [RUN
+ * [FUNCTION]]
  */
 #include <dirent.h>
 #include <errno.h>
@@ -31,11 +29,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RESUMED = 4 };	/* functions that fail in a run with --resume, the first of the list */
+enum { RESUMED = 4 };	/* with --resume only so many of the functions fail, from the first of the list */
 enum { FIRST = 24, SAMPLES = 10, SECONDS = 30, MAX = 1 << 20 };
 
-/* The result goes to out/r; pipe: standard output is a pipe that is read here; with --resume r.part may
- * stay, and a run that is not disturbed must go on from it. */
+/* The result is out/r. pipe: standard output is a pipe that is read here. With --resume r.part may stay, and
+ * an undisturbed run must continue from it. */
 static const struct { const char *name, *command; bool pipe; } runs[] = {
 	{ "model-import", "model-import -q tiny -o out/r", false },
 	{ "model-import, pipe", "model-import -q tiny", true },
@@ -66,7 +64,7 @@ static const char *const functions[] = { "write", "fsync", "rename", "ftruncate"
 struct end {
 	int status;
 	bool reached, late, library;
-	size_t lines, left, n, gone_on;		/* gone_on: bytes of the result of the run after it */
+	size_t lines, left, n, gone_on;		/* gone_on: bytes of the result of the next run */
 	char line[256], who[64];
 	unsigned char *data, *after;
 };
@@ -105,7 +103,7 @@ static unsigned char *load(const char *path, size_t *n)
 	return p;
 }
 
-/* Files in out/, but for `but`; they go, for the next run. */
+/* Counts files in out/ except `but`, and removes them for the next run. */
 static size_t clear_folder(const char *but)
 {
 	DIR *d = opendir("out");
@@ -135,12 +133,12 @@ static void exec(const char *command, bool to_pipe, const char *function, long a
 	setenv("LD_PRELOAD", shim, 1);
 	dup2(in, 0), dup2(out, 1), dup2(err, 2);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	alarm(SECONDS);			/* kept by exec */
+	alarm(SECONDS);			/* exec keeps it */
 	execvp(word[0], word);
 	_exit(127);
 }
 
-/* The same once more, with what the run has left. */
+/* Runs the tool again with the files that the run has left. */
 static void go_on(const char *command, struct end *e)
 {
 	int status;
@@ -181,7 +179,7 @@ static struct end run(const char *command, bool to_pipe, const char *function, l
 	e.data = load(to_pipe ? "piped" : "out/r", &e.n);
 	f = fopen("stderr", "r");
 	for (char line[256]; f && fgets(line, sizeof line, f);)
-		if (!strstr(line, ": warning: ")) {	/* -q leaves warnings */
+		if (!strstr(line, ": warning: ")) {	/* -q keeps warnings */
 			memcpy(e.line, line, sizeof line);
 			e.lines++;
 		}
@@ -193,13 +191,13 @@ static struct end run(const char *command, bool to_pipe, const char *function, l
 	return e;
 }
 
-/* Whether a stream that was cut would be taken for whole: only the undisturbed one is. */
+/* Whether a truncated stream would be accepted as complete; only the undisturbed stream is. */
 static bool same(const struct end *a, const struct end *b)
 {
 	return a->n == b->n && !memcmp(a->data, b->data, a->n);
 }
 
-/* Status 1 or 2 and one line. */
+/* Whether the run has status 1 or 2 and one line. */
 static bool clean(const struct end *e)
 {
 	return WIFEXITED(e->status) && (WEXITSTATUS(e->status) == 1 || WEXITSTATUS(e->status) == 2) &&
@@ -215,7 +213,7 @@ static const char *wrong(const struct end *e, const struct end *good, bool to_pi
 	if (resuming && (e->gone_on != good->n || memcmp(e->after, good->data, good->n)))
 		return "the run after it does not go on";
 	if (e->library && same(e, good) && e->left <= 1)
-		return NULL;		/* the result was there before */
+		return NULL;		/* the result existed before */
 	if (!to_pipe && e->left)
 		return "something is left behind";
 	if (to_pipe && same(e, good))
@@ -229,7 +227,7 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 	bool all = getenv("FAULT") && !strcmp(getenv("FAULT"), "all");
 	long done = 0, faults = 0, theirs = 0, last = 1 << 24, low = FIRST, step = 1;
 
-	/* how many calls there are: what is sampled is spread over them */
+	/* counts the calls, over which samples are spread */
 	while (!all && last - low > FIRST / 4 && low < last) {
 		long k = last == 1 << 24 ? 2 * low : (low + last) / 2;
 		struct end e = run(command, to_pipe, function, k);
@@ -259,7 +257,7 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 			function, theirs);
 }
 
-/* The inputs, in a folder of their own; the tools are on PATH, and the shim known. */
+/* Creates the inputs in a separate folder; sets PATH for the tools and the path of the shim. */
 static void prepare(const char *self, char folder[])
 {
 	const char *bin = getenv("PTQ_BIN");

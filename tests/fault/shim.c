@@ -2,11 +2,10 @@
 /*
  * shim.c -- LD_PRELOAD: one call of one function of the C library fails
  *
- * PTQ_FAIL names the function, PTQ_FAIL_AT which of its calls (from 1, counted
- * in all threads, from the program's first instruction, libraries included).
- * PTQ_FAIL_MARK is a file that is made when it happens: it says who called, the
- * program or which library. What is written to standard error does not count: a
- * message must be able to come out. PTQ_FAIL_TRAP stops a debugger there.
+ * PTQ_FAIL is the name of the function. PTQ_FAIL_AT is the number of the call that fails, from 1, counted in
+ * all threads, from the program's first instruction, with libraries. PTQ_FAIL_MARK is a file that is created
+ * at the failure; it contains the caller, the program or a library. Writes to standard error do not count, so
+ * that a message can be printed. PTQ_FAIL_TRAP stops a debugger at the failure.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -52,7 +51,7 @@ static void init(void)
 	at = variable("PTQ_FAIL") && variable("PTQ_FAIL_AT") ? atol(variable("PTQ_FAIL_AT")) : 0;
 }
 
-/* The first on the stack that is neither this file nor the C library. */
+/* The first caller on the stack that is neither in this file nor in the C library. */
 static _Unwind_Reason_Code find_caller(struct _Unwind_Context *context, void *arg)
 {
 	Dl_info here, there;
@@ -78,13 +77,13 @@ static void make_mark(const char *path)
 
 void shim_end(void);
 
-/* From here on no call fails: tests/coverage.h. */
+/* After this no call fails: tests/coverage.h. */
 void shim_end(void)
 {
 	at = 0;
 }
 
-/* Whether this call of `name` is the one; malloc stands for its like. */
+/* Whether this call of `name` must fail; malloc represents its variants. */
 static bool fails(const char *name, int error)
 {
 	const char *mark;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* gguf.c -- any bytes as a GGUF file: opened as a source, checked against its config, every tensor read */
+/* gguf.c -- any bytes as a GGUF file: opened as a source, checked against its config, all tensors read */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * image.c -- any bytes as an image, and that through a processor; those that begin with '{' as a
- * processor, which gets an image. PNG also with checksums that are made to fit, or nothing would get
- * behind them.
+ * image.c -- any bytes as an image, and the image through a processor
+ *
+ * Inputs that begin with '{' are a processor, which receives an image. For PNG, checksums are also corrected,
+ * since else no input would pass them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "vision/image.h"
 #include "vision/processor.h"
 
-enum { MAX = 1 << 16 };	/* pixels that are processed: time, not what is looked for, grows with them */
+enum { MAX = 1 << 16 };	/* max pixels that are processed: time grows with them, coverage does not */
 
 struct run { const unsigned char *data; size_t n; char *text; };
 
@@ -65,7 +66,7 @@ static uint32_t crc(size_t n, const unsigned char p[n])
 	return ~c;
 }
 
-/* The checksums of chunks, as far as their lengths hold. */
+/* Corrects the checksums of chunks, as far as their lengths are valid. */
 static void mend(size_t n, unsigned char p[n])
 {
 	for (size_t at = 8; at + 12 <= n;) {

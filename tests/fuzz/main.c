@@ -2,8 +2,8 @@
 /*
  * main.c -- runs a fuzzer's input function without libFuzzer: NAME RUNS FILE...
  *
- * Each file as it is, then RUNS inputs made of them by changes drawn from a
- * fixed seed: the same runs on every machine.
+ * Runs each file unchanged, then RUNS inputs made from the files by changes with a fixed seed. The runs are
+ * the same on every machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +56,12 @@ static void change(struct file *f)
 	case 2:
 		memcpy(f->data + at, &v, n < left ? n : left);
 		break;
-	case 3:		/* a stretch goes */
+	case 3:		/* a span is removed */
 		n = draw(left < 64 ? left + 1 : 64);
 		memmove(f->data + at, f->data + at + n, left - n);
 		f->n -= n;
 		break;
-	case 4:		/* a stretch comes from elsewhere */
+	case 4:		/* a span is copied from elsewhere */
 		from = f->n ? draw(f->n) : 0;
 		n = draw(64);
 		if (n > f->n - from)
@@ -72,13 +72,13 @@ static void change(struct file *f)
 		memmove(f->data + at, f->data + from, n);
 		f->n += n;
 		break;
-	default:	/* the end goes */
+	default:	/* the end is removed */
 		if (!draw(8))
 			f->n = at;
 	}
 }
 
-/* At the end of its block: a read behind it shows under a sanitizer. */
+/* At the end of its allocation: a sanitizer detects a read beyond it. */
 static void run(const uint8_t *data, size_t n)
 {
 	uint8_t *p = malloc(n ? n : 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * part.c -- any bytes as an HDF5 file or stream: as a file cut into parts, from
- * a pipe, and as one tree; every group, attribute, dataset and layer is read,
- * and every part is copied
+ * part.c -- any bytes as an HDF5 file or stream: as a file cut into parts, from a pipe, and as one tree
+ *
+ * All groups, attributes, datasets and layers are read, and all parts are copied.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "model/layer.h"
 #include "survive.h"
 
-/* Under libFuzzer the part is tried in this process: ten times as many runs, and faults of the library
- * are seen. */
+/* Under libFuzzer the part is read in this process: there are ten times as many runs, and faults of the
+ * library are detected. */
 void __wrap_probe_apart(const struct part *part);
 void __wrap_probe_apart(const struct part *part)
 {
@@ -148,8 +148,8 @@ static void read_whole(void *arg)
 	part_close(part);
 }
 
-/* Closes what a death left open: identifiers count up for each kind, so it lies between the first and the
- * last. */
+/* Closes objects that a fatal error left open. Identifiers count up for each kind, so those lie between the
+ * first and the last. */
 static void close_ids(hid_t first[3])
 {
 	const hid_t last[3] = { H5Screate(H5S_SCALAR), H5Tcopy(H5T_C_S1), H5Pcreate(H5P_FILE_ACCESS) };
@@ -187,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	enum { PIPE = 60000 };
 	int fd = memfd_create("fuzz", 0), end[2];
-	unsigned way = 0;		/* of the three: each run goes one where many count */
+	unsigned way = 0;		/* of the three ways: if there are many runs, each uses one */
 	char path[64];
 
 	for (size_t i = 0; i < n; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * safetensors.c -- any bytes as model.safetensors; those that begin with '{' as
- * the index of a folder whose one shard is a small file that is whole
+ * safetensors.c -- any bytes as model.safetensors
+ *
+ * Inputs that begin with '{' are the index of a folder with one shard, a small valid file.
  */
 #include <fcntl.h>
 #include <stdio.h>

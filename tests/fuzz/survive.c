@@ -16,13 +16,13 @@
 const char *program = "fuzz";
 bool quiet = true, verbose, survive_thorough;
 
-enum { MAX = 1 << 28 };	/* bytes of one allocation: more comes from a size that nothing has checked */
+enum { MAX = 1 << 28 };	/* max bytes of one allocation: a larger one comes from an unchecked size */
 
 static jmp_buf *back;
-static void *blocks;		/* what is allocated: a tree of addresses */
+static void *blocks;		/* allocated blocks: a tree of addresses */
 struct map { void *at; size_t n; };
 static void *maps;
-static int first_fd = -1;	/* the lowest that was free when the run began */
+static int first_fd = -1;	/* the lowest free one at the beginning of the run */
 
 void *__real_malloc(size_t n), *__real_realloc(void *p, size_t n), __real_free(void *p);
 void *__real_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset);
@@ -35,7 +35,7 @@ void *__wrap_mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 int __wrap_munmap(void *at, size_t n);
 void *__wrap_mremap(void *at, size_t old, size_t n, int flags, ...);
 
-/* ---- what error.c does ---- */
+/* ---- replacements for error.c ---- */
 
 static void leave(const char *fmt, va_list ap)
 {
@@ -113,7 +113,7 @@ void *xgrow(void *p, size_t n, size_t size)
 	return __wrap_realloc(p, bytes ? bytes : 1);
 }
 
-/* Not noted as allocated: some callers keep such a name from one call to the next. */
+/* Not recorded as allocated: some callers keep such a name from one call to the next. */
 char *xformat(const char *fmt, ...)
 {
 	va_list ap;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * survive.h -- readers that die(), run again and again in one process
+ * survive.h -- runs readers that call die(), repeatedly in one process
  *
- * survive.c takes the place of lib/base/error.c: die() and misuse() come back
- * to attempt(). What the run has allocated, mapped and opened by then is given
- * back by survive_forget(), so that millions of runs stay small. Linked with
- * -Wl,--wrap for malloc and its like: only what our own objects and Jansson ask
- * for is looked after, so that a block that is freed twice still shows.
+ * survive.c replaces lib/base/error.c: die() and misuse() return to attempt(). survive_forget() frees memory,
+ * maps and files that the run has left, so that millions of runs need little memory. Linked with -Wl,--wrap
+ * for malloc and its variants: only requests of our objects and of Jansson are recorded, so a block that is
+ * freed twice is still detected.
  */
 #ifndef FUZZ_SURVIVE_H
 #define FUZZ_SURVIVE_H
@@ -14,12 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-bool attempt(void (*run)(void *arg), void *arg);	/* false: it died */
+bool attempt(void (*run)(void *arg), void *arg);	/* false: it called die() or misuse() */
 void survive_forget(void);
 void survive_use(const void *data, size_t n);		/* reads every byte */
 
-extern bool survive_thorough;				/* set while files are run as they are */
+extern bool survive_thorough;				/* set while files are run unchanged */
 
-/* What libFuzzer calls, and main.c. */
+/* The function that libFuzzer and main.c call. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 #endif

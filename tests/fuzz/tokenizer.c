@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokenizer.c -- any bytes as a tokenizer.json, and a text through it; as a config.json; as a pattern */
+/* tokenizer.c -- any bytes as a tokenizer.json, with a text through it; as a config.json; as a pattern */
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -52,7 +52,7 @@ static void tokenizer(void *arg)
 	tokenizer_close(r->t);
 }
 
-/* Matches are in turn, and whole characters. */
+/* Matches must be in order, and consist of whole characters. */
 static void pattern(void *arg)
 {
 	const struct run *r = arg;
@@ -63,7 +63,7 @@ static void pattern(void *arg)
 	struct regex *x;
 
 	if (utf8_valid(r->json, strlen(r->json)) != strlen(r->json))
-		return;		/* JSON has none */
+		return;		/* JSON cannot contain it */
 	x = regex_make("fuzz", r->json, DIALECT_ONIGURUMA);
 	for (struct regex_place at = { 0 }; regex_next(x, n, some, &at, &begin, &end); last = end)
 		if (begin < last || end < begin || end > n || (begin < n && (some[begin] & 0xc0) == 0x80) ||
