@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""tokenizer.json of Llama 2 from a GGUF file that holds its vocabulary.
+"""tokenizer.json of Llama 2 from a GGUF file with its vocabulary.
 
     llama-tokenizer.py VOCAB.gguf >tokenizer.json
 
-Merges are all ways to cut a token into two others, by the score of the whole
-and then as they come, as Hugging Face's converter of SentencePiece models makes
-them. Needs the PyPI package gguf.
+Merges are all ways to cut a token into two others, in the order of the score of
+the whole token, and then of the vocabulary, as in Hugging Face's converter of
+SentencePiece models. Needs the PyPI package gguf.
 """
 import json
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""peer-dtypes.py -- rounding float32 to six-bit floats by ml_dtypes, G numbers a second (it has no e2m2)"""
+"""peer-dtypes.py -- ml_dtypes rounds float32 to six-bit floats, in G numbers per second (it has no e2m2)"""
 import time
 import ml_dtypes
 import numpy as np

@@ -4,13 +4,13 @@
 
     peer-fbquant.py THREADS RUNS
 
-A layer of 4096 x 4096, a branch of rank 128, 4 bits in groups of 128 under the range of each, float32, one
-step of Adam, W_F = Q(W - B A).detach() + B A:
+Each row is one step of Adam in float32, for a layer of 4096 x 4096 with a branch of rank 128 and 4 bits in
+groups of 128 with the range of each group, W_F = Q(W - B A).detach() + B A:
 
-fbquant-literal   the loss as it stands, ((W - W_F) @ H * (W - W_F)).sum(), and autograd
-fbquant-formula   algorithm 1 of the paper as it stands, without autograd: G = -2 Δ H, ∂B = G Aᵀ, ∂A = Bᵀ G
-fbquant-step      by hand: Δ once, A H, ∂B = -2 Δ (A H)ᵀ and ∂A = -2 (Bᵀ Δ) H, written into the gradients, all in
-                  buffers that stay, torch.optim.Adam(fused=True), or foreach where that is not there
+fbquant-literal   the loss of the paper, ((W - W_F) @ H * (W - W_F)).sum(), with autograd
+fbquant-formula   algorithm 1 of the paper without autograd: G = -2 Δ H, ∂B = G Aᵀ, ∂A = Bᵀ G
+fbquant-step      by hand: Δ once, A H, ∂B = -2 Δ (A H)ᵀ and ∂A = -2 (Bᵀ Δ) H, written into the gradients, with
+                  preallocated buffers and torch.optim.Adam(fused=True), or foreach if that is not available
 """
 import statistics
 import sys

@@ -4,9 +4,10 @@
 
     peer-llama.py ROW MODEL.gguf TEXT CTX THREADS RUNS
 
-Ids are the bytes of TEXT; batches of 2048 tokens in windows of CTX and steps of
-512, the defaults of llama.cpp's perplexity tool; logits of every token. Tokens a
-second of the decoding alone: loading, softmax and logarithms are not counted.
+Ids are the bytes of TEXT. Batches have 2048 tokens, in windows of CTX and steps
+of 512, the defaults of llama.cpp's perplexity tool. Logits are computed for every
+token. Values are tokens per second of the decoding alone: loading, softmax and
+logarithms are not counted.
 """
 import ctypes
 import os

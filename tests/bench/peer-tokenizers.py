@@ -4,7 +4,8 @@
 
     peer-tokenizers.py ROW TOKENIZER.json TEXT RUNS
 
-Seconds to read the tokenizer and encode the text, without Python's start.
+Values are seconds to read the tokenizer and encode the text, without the start of
+Python.
 """
 import sys
 import time

@@ -4,14 +4,15 @@
 
     peer-torch.py THREADS
 
-GPTQ as its paper describes it (Frantar et al. 2022, algorithm 1) and as public
-code runs it: float32, the inverse of the damped Hessian by Cholesky, blocks of
-128 columns, the parameters of a group from its weights when its first column is
-reached, by range or by the search of 80 shrunk ranges for least Σ|ŵ - w|^2.4.
-Products of bf16. Of 8-bit codes with inputs rounded to 8 bits as they come: dynamic quantization.
-Hadamard products as QuaRot's public code makes them: a sum and a difference of the whole matrix for each
-power of two, then a product with the small factor (its signs do not matter here).
-Hessians as Xᵀ X, windows of 2048 tokens, counted as n² k operations like ours.
+GPTQ is that of its paper (Frantar et al. 2022, algorithm 1) and of public code:
+float32, the inverse of the damped Hessian by Cholesky, blocks of 128 columns. The
+parameters of a group come from its weights when its first column is reached, by
+range or by the search of 80 smaller ranges for the smallest Σ|ŵ - w|^2.4.
+Products are in bf16, and of 8-bit codes with inputs that are rounded to 8 bits
+during the product (dynamic quantization).
+Hadamard products are those of QuaRot's public code: a sum and a difference of the whole matrix for each
+power of two, then a product with the small factor (its signs have no effect here).
+Hessians are Xᵀ X over windows of 2048 tokens, counted as n² k operations as in `kernels`.
 """
 import sys
 import time

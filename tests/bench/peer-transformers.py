@@ -4,9 +4,9 @@
 
     peer-transformers.py ROW FOLDER TEXT CTX THREADS RUNS
 
-Ids are the bytes of TEXT; windows of CTX, alone and (if there are four) four at once, whichever is faster; the model in
-the type of its weights. Tokens a second of the forward pass and of the likelihoods of all tokens;
-loading is not counted.
+Ids are the bytes of TEXT. Windows of CTX run one at a time and, if there are four, four at once; the faster way counts.
+The model runs in the type of its weights. Values are tokens per second of the forward pass and of the likelihoods of
+all tokens; loading is not counted.
 """
 import os
 import sys

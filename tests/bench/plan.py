@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a Llama of 70 billion parameters needs: bytes, operations, hours, peak memory.
+"""Requirements of a Llama of 70 billion parameters: bytes, operations, hours, peak memory.
 
     plan.py KERNELS BENCH.tsv [FILE.md]
 
-KERNELS is the program build/tests/bench/kernels, asked for the bytes of the
-solver's work space; rates are those of BENCH.tsv. Prints tables, or puts them into
+KERNELS is the program build/tests/bench/kernels, which prints the bytes of the
+solver's workspace. Rates are those of BENCH.tsv. Prints tables, or writes them to
 FILE.md between the lines <!-- plan --> and <!-- /plan -->.
 """
 import csv

@@ -5,12 +5,12 @@
     random-llama.py FOLDER [--hidden 768 --blocks 12 --heads 12 --kv-heads 12 --intermediate 2048
                             --vocab 32000 --dtype f32|bf16 --seed 1] [--gguf FILE]
 
-Weights are normal with standard deviation 0.02, those that write into the
-residual stream smaller by the root of twice the number of blocks (GPT-2's
-rule), so that logits stay finite at any depth. A tensor is a function of the
-seed and its name alone, and one tensor is in memory at a time. --gguf needs the
-PyPI package gguf; its vocabulary has a token for each byte, with the byte as its
-id, and fillers that no text holds. Prints the number of parameters.
+Weights are normal with standard deviation 0.02. Weights that write into the
+residual stream are divided by the root of twice the number of blocks (GPT-2's
+rule), so that logits stay finite at any depth. A tensor depends only on the seed
+and its name. One tensor is in memory at a time. --gguf needs the PyPI package
+gguf; the vocabulary has a token for each byte, with the byte as its id, and
+fillers that occur in no text. Prints the number of parameters.
 """
 import argparse
 import json

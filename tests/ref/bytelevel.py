@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-# bytelevel.py -- byte-level tokenizers, and what the PyPI package `tokenizers` 0.23.3 makes of texts with them
+# bytelevel.py -- byte-level tokenizers, and the ids of texts by the PyPI package `tokenizers` 0.23.3
 #
-#	tests/ref/bytelevel.py make >tests/ref/bytelevel.json	trains, and asks the library
+#	tests/ref/bytelevel.py make >tests/ref/bytelevel.json	trains, and encodes with the library
 #	tests/ref/bytelevel.py text [BYTES [SEED]]		a text of code, accents, CJK, emoji, digits (no library)
 #	tests/ref/bytelevel.py strings				odd strings, a JSON array
 #
-# bytelevel.json: a vocabulary with its merges, and for each tokenizer (its parts, put around the vocabulary) the number and the
-# CRC-32 of the ids, as little-endian int32, of the text and of all strings one after the other, and the CRC-32 of the decoded texts.
+# bytelevel.json has a vocabulary with its merges, and a record for each tokenizer, which consists of its parts and the vocabulary:
+# the number and the CRC-32 of the ids, as little-endian int32, of the text and of all strings one after the other, and the CRC-32
+# of the decoded texts.
 import json
 import random
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checkpoints whose config.json or tensors are spelled in another way than usual.
+"""Checkpoints with unusual spellings in config.json or in names of tensors.
 
-What model-import makes of them is held against transformers: make.py loads
-the same folders there and keeps the likelihoods of their tokens in
-checkpoints.h5; model-import.t runs `checkpoints.py CHECKPOINTS.h5`, which
-prints a line a row. Weights are a hash of their names, so none are stored.
+The results of model-import are compared with transformers: make.py loads the
+same folders in transformers and stores the likelihoods of their tokens in
+checkpoints.h5. model-import.t runs `checkpoints.py CHECKPOINTS.h5`, which
+prints one line per row. Weights are a hash of their names, so none are stored.
 """
 import json
 import os

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """fp4.h5 -- weights, and their MXFP4 and NVFP4 by the types of ml_dtypes; needs numpy, h5py, ml_dtypes
 
-MX: scales 2^(floor(log2 max) - 2) of 32 columns (OCP MX 1.0, section 6.3); NV: e4m3fn scales of 16 columns
-over a divisor 448*6/max|W|, 2^-9 where they are rounded to 0. Codes are the bits of float4_e2m1fn, -0 as 0.
+MX: scales 2^(floor(log2 max) - 2) of 32 columns (OCP MX 1.0, section 6.3). NV: e4m3fn scales of 16 columns
+with the divisor 448*6/max|W|; a scale that is rounded to 0 becomes 2^-9. Codes are the bits of float4_e2m1fn,
+-0 is stored as 0.
 """
 import h5py, ml_dtypes, numpy as np, os
 

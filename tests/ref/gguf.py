@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """GGUF files for tests/gguf.t, by struct and numpy: a writer, the blocks of each type, and small models.
 
-The models are those of make.py, whose logits are transformers'. model() names, permutes and stacks their tensors
-as llama.cpp's convert_hf_to_gguf.py does; decode() says what a block means, straight from ggml-common.h.
+The models are those of make.py, with logits of transformers. model() names, permutes and stacks their tensors
+as llama.cpp's convert_hf_to_gguf.py does. decode() computes the numbers of a block, directly from ggml-common.h.
 """
 import json
 import struct

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Hessians of the linear layers of the models of make.py, held against what transformers feeds these layers.
+"""Hessians of the linear layers of the models of make.py, compared with the inputs of these layers in transformers.
 
-hessians.h5 has for each layer the diagonal of H = sum of x x^T and u_k^T H u_k for FORMS vectors
-u_k[j] = cos((k + 1) (j + 1)), which see every entry of H. tests/hessian-models.t runs `hessians.py FOLDER`, which
-prints a line a model; layers that one has and the other lacks are named.
+hessians.h5 has, for each layer, the diagonal of H = sum of x x^T, and u_k^T H u_k for FORMS vectors
+u_k[j] = cos((k + 1) (j + 1)), which depend on every entry of H. tests/hessian-models.t runs `hessians.py FOLDER`,
+which prints one line per model and names layers that only one side has.
 """
 import contextlib
 import subprocess

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""LLaVA with language models of every kind, as checkpoints of both generations name them.
+"""LLaVA with language models of every kind, with the names of checkpoints of both generations.
 
-vision.py loads the same folders with transformers and keeps the likelihoods of their text in vision/texts.h5;
-vision.t runs `llava.py TEXTS.h5`, which prints a line a row. Weights are a hash of their names, as in checkpoints.py.
+vision.py loads the same folders with transformers and stores the likelihoods of their text in vision/texts.h5.
+vision.t runs `llava.py TEXTS.h5`, which prints one line per row. Weights are a hash of their names, as in checkpoints.py.
 """
 import json
 import sys

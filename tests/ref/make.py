@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reference tensors for tests/forward.c: small random models run by transformers.
 
-Float32, eager attention, fixed seeds. Each file is a model (config, weights as
-an HDF5 tree) with the datasets /test/tokens [n, t] and /test/logits [n, t,
-vocab] beside it, of mixtures of experts /test/router/<block>/input [n t, hidden]
-and choice [n t, k] too. hessians.h5 is for tests/hessian-models.t: what each linear
-layer of these models is fed, as hessians.py sums it up. checkpoints.h5 is for
-tests/model-import.t: likelihoods of the rows of checkpoints.py; conventions.h5 for
-tests/conventions.t: a text as bytes and what data/prose gives it, window by window.
-Usage: make.py [FOLDER], default the folder of this file.
+Models run in float32 with eager attention and fixed seeds. Each file is a model
+(config, weights as an HDF5 tree) and the datasets /test/tokens [n, t] and
+/test/logits [n, t, vocab]. A mixture of experts also has
+/test/router/<block>/input [n t, hidden] and choice [n t, k].
+
+hessians.h5 is for tests/hessian-models.t: summaries of the inputs of each linear
+layer of these models, by hessians.py. checkpoints.h5 is for tests/model-import.t:
+likelihoods of the rows of checkpoints.py. conventions.h5 is for
+tests/conventions.t: a text as bytes and its likelihoods by data/prose, window by
+window. Usage: make.py [FOLDER], default the folder of this file.
 """
 import json
 import pathlib

@@ -4,9 +4,9 @@
 #
 #	tests/ref/tokenizer.py ../shared/data >tests/ref/tokenizer.json
 #
-# "small": tokenizers of our own and their ids; "shared": ids of the models of ../shared/data. "plain" reads special
-# tokens in the text as text, "special" as tokens (kept where that differs). "decoders": the texts that decoders make of ids of the
-# first of the small ones, as CRC-32 of all, a newline behind each.
+# "small": tokenizers of this file and their ids. "shared": ids of the models of ../shared/data. "plain": special tokens in the text
+# are read as text. "special": they are read as tokens (stored if the ids differ). "decoders": texts of decoders for ids of the first
+# small tokenizer, as CRC-32 of all texts, with a newline after each.
 import json
 import random
 import sys

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reference tensors for tests/vision.c: small random models that see images, run by transformers.
+"""Reference tensors for tests/vision.c: small random vision-language models, run by transformers.
 
-Float32, eager attention, fixed seeds. Each file is a model as model-import writes it (config, processor, tree)
-and the tokens it was run on as images-import writes them: /tokens, /images, /image_span, /image_grid, /modality,
-/sequence; beside them /test/logits [tokens, vocab], /test/loss [sequences] in double, labels of images being -100, and
-/test/squares/<layer> [modalities, in]: sums of squares of what each linear layer is fed, by modality of the tokens,
-one row for what sees images alone.
-texts.h5 has nll of the rows of llava.py. Usage: vision.py [FOLDER [MODEL...]], default all models, to the folder vision
-beside this file.
+Models run in float32 with eager attention and fixed seeds. Each file is a model as model-import writes it (config,
+processor, tree), and its tokens as images-import writes them: /tokens, /images, /image_span, /image_grid, /modality,
+/sequence. It also has /test/logits [tokens, vocab], /test/loss [sequences] in double, with labels of images -100, and
+/test/squares/<layer> [modalities, in]: sums of squares of the inputs of each linear layer, by modality of the tokens,
+with one row for layers that process images only.
+
+texts.h5 has the nll of the rows of llava.py. Usage: vision.py [FOLDER [MODEL...]], default all models; writes to the
+folder vision next to this file.
 """
 import copy
 import json
