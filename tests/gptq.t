@@ -91,7 +91,7 @@ no '... but not beyond its largest number' 1 'down_proj: the scale 1000000 of ro
 	gptq --allow-rounding -o no scale.h5
 dpq-run -q --compensate none --storage uint4 -g 16 --compute e4m3fn --act-mode none --layers "$blocks" llama.h5 \
 	-o dpq.h5
-no 'a compute format' 1 '_proj: is rounded to e4m3fn, .*--to compressed-tensors writes that, --skip-compute' \
+no 'a compute format' 1 '_proj: is rounded to e4m3fn, .*--to compressed-tensors writes it, --skip-compute' \
 	gptq -o no dpq.h5
 warns '... left out if told' 'rounding changed weights' \
 	gptq --skip-compute --allow-rounding --report report.tsv -o w4a16 dpq.h5
@@ -124,7 +124,7 @@ refused 'words that are not filled' 'has 24 rows and 44 columns: .* codes of 4 b
 	--storage int4 -g 4 --layers '*/down_proj' phi3-window.h5
 refused 'Conv1D' 'is transposed in a checkpoint of its class' --storage int8 -g 4 gpt2.h5
 refused 'an embedding' 'is an embedding, for which' --storage int4 -g 16 --layers '*/embed_tokens' llama.h5
-refused 'an encoder of images' '(is quantized, and is no layer|is a convolution)' --storage int8 -g 2 llava.h5
+refused 'an encoder of images' '(is quantized, but --to gptq has no codes|is a convolution)' --storage int8 -g 2 llava.h5
 printf '%s\n' '*/gate storage=int8' >router
 refused 'a router' 'is quantized, but --to gptq has no codes for this layer' \
 	--plan router --storage int8 -g 4 --layers '/*/layers/*' mixtral.h5

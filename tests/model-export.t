@@ -85,7 +85,7 @@ py configured gemma3.h5 slides.h5 \
 	'{"query_pre_attn_scalar": 10, "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention"]}'
 ok 'all blocks have a window' model-export -q --to gguf -o slides.gguf slides.h5
 py configured llama-gqa.h5 ends.h5 '{"eos_token_id": [2, 5, 7]}'
-warns 'several ids that end a text' 'eos_token_id: GGUF has one of the 3 ids that end a text, 2$' \
+warns 'several ids that end a text' 'eos_token_id: GGUF stores only one of the 3 ids that end a text, 2$' \
 	model-export --to gguf -o ends.gguf ends.h5
 for m in llama-gqa mixtral gpt2 neox-parallel phi3-window; do
 	rtn --storage int4 --scale-dtype f16 $m.h5
