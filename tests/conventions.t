@@ -27,7 +27,7 @@ ok 'llama.cpp: with and without a final newline the same' cmp plain-llama.cpp wi
 is 'sliding: one target more' "$(($(value tokens with-sliding) - $(value tokens plain-sliding)))" 1
 for k in 190 191 192 193; do	# a newline in the last id of the last window of 64, or where one id more would fill it
 	case $k in 190|191) no "the last of $k ids holds the newline and more" 1 \
-		"within$k.h5: /tokens: the last id of the last window holds" eval-ppl -q --ctx 64 \
+		"within$k.h5: /tokens: the last id of the last window contains" eval-ppl -q --ctx 64 \
 		--convention llama.cpp --tokens within$k.h5 m.h5 ;;
 	*) ok "the last of $k ids holds the newline and more, and is in no window" eval-ppl -q --ctx 64 \
 		--convention llama.cpp --tokens within$k.h5 m.h5 ;; esac
@@ -87,7 +87,7 @@ no 'two ids leave llama.cpp no target' 2 '--ctx 2 leaves no target' run --ctx 2 
 no 'too few ids' 1 't1.h5: /tokens: [0-9]* ids do not fill one window of --ctx 5000' \
 	run -q --ctx 5000 --convention llama.cpp
 for f in sequence position index; do
-	no "llama.cpp: /$f" 1 "$f.h5: /$f: --convention llama.cpp is of one text" \
+	no "llama.cpp: /$f" 1 "$f.h5: /$f: --convention llama.cpp needs one text" \
 		eval-ppl -q --ctx 64 --convention llama.cpp --tokens $f.h5 m.h5
 done
 no 'sliding: a reordered text that does not fit' 1 'index.h5: /index: a sequence of' \

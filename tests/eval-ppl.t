@@ -74,22 +74,22 @@ echo once >text
 against() { run --tokens t.h5 "$model" --reference "$1" -o refused/r; }
 for file in clipped:'is cut short' early:'the stream ends after' twice:'has data after' \
 	nothing:'cannot open: No such file' text:'not an HDF5' \
-	no-head.h5:'/lm_head: is missing' deep.h5:'holds 2 blocks, the config says 3' no-q.h5:'q_proj' \
+	no-head.h5:'/lm_head: is missing' deep.h5:'has 2 blocks, expected 3 as in /config' no-q.h5:'q_proj' \
 	nan.h5:'holds infinite'; do
 	no "the other model: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" against "${file%%:*}"
 	no "the model, against another: ${file%%:*}" 1 "^eval-ppl: ${file%%:*}: .*${file#*:}" \
 		run --tokens t.h5 "${file%%:*}" --reference "$model" -o refused/r
 done
-no 'the other model overflows' 1 'big.h5: gives .*position 1 of window 1: its numbers overflow' against big.h5
+no 'the other model overflows' 1 'big.h5: has .*position 1 of window 1: numbers of the model overflow' against big.h5
 no 'another vocabulary against a model' 1 \
-	"vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 one of 61: compare likelihoods only" against vocab.h5
+	"vocab.h5: /config: has a vocabulary of 62, .*llama-gqa.h5 has 61: only likelihoods" against vocab.h5
 is 'nothing is left of them' "$(ls -A refused)" ''
 no 'both from standard input' 2 'standard input is named twice' \
 	sh -c 'eval-ppl -q --ctx 20 --tokens t.h5 --reference - <"$1"' x "$model"
-no 'fewer positions' 1 '/gpt2.h5: /transformer/wpe: holds 64 positions, the context needs 100: a smaller --ctx' \
+no 'fewer positions' 1 '/gpt2.h5: /transformer/wpe: has 64 positions, the context needs 100: use a smaller --ctx' \
 	eval-ppl --ctx 100 --tokens t.h5 "$model" --reference "$top/tests/ref/gpt2.h5"
 no 'fewer positions, behind other rows' 1 \
-	'/opt.h5: /model/decoder/embed_positions: holds 40 positions, the context needs 41: a smaller --ctx' eval-ppl \
+	'/opt.h5: /model/decoder/embed_positions: has 40 positions, the context needs 41: use' eval-ppl \
 	--ctx 41 --tokens t.h5 "$model" --reference "$top/tests/ref/opt.h5"
 
 is 'gptq: one BOS, the tail dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))
@@ -106,7 +106,7 @@ no 'not a tokens file' 1 'model' run --tokens "$model" "$model"
 no 'an id beyond the vocabulary' 1 'high.h5: /tokens: id 61 at 1 ' eval-ppl --ctx 2 --tokens high.h5 "$model"
 no 'a negative id' 1 'neg.h5: /tokens: id -1 at 1 ' eval-ppl --ctx 2 --tokens neg.h5 "$model"
 no 'too few ids' 1 'short.h5: /tokens: 3 ids do not fill' run --tokens short.h5 "$model"
-no 'bos without one' 1 'no-bos.h5: /tokens: names no bos_id' run --tokens no-bos.h5 "$model"
+no 'bos without one' 1 'no-bos.h5: /tokens: attribute bos_id is missing' run --tokens no-bos.h5 "$model"
 no 'an unknown architecture' 1 "arch.h5: /config: unknown model_type 'odd'; known are llama" run --tokens t.h5 arch.h5
 no 'rotary scaling' 1 \
 	"rope.h5: /config: rotary scaling 'yarn' is not supported, expected default, linear, llama3 or longrope" run \
@@ -115,8 +115,8 @@ no 'heads' 1 'heads.h5: /config: hidden size 32 is not a multiple of 5' run --to
 no 'groups of heads' 1 'groups.h5: /config: 4 attention heads' run --tokens t.h5 groups.h5
 no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h5 wide.h5
 no 'an activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
-no 'a block is missing' 1 'deep.h5: holds 2 blocks, the config says 3' run --tokens t.h5 deep.h5
-no 'a block too many' 1 '^eval-ppl: shallow.h5: /model/layers/1.*the config [a-z]* 1' run --tokens t.h5 shallow.h5
+no 'a block is missing' 1 'deep.h5: has 2 blocks, expected 3 as in /config' run --tokens t.h5 deep.h5
+no 'a block too many' 1 'shallow.h5: /model/layers/1.*beyond the last block, expected 1' run --tokens t.h5 shallow.h5
 no 'another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5
 no 'no embeddings' 1 'no-embed.h5: /model/embed_tokens/weight: is missing; embeddings are expected before the blocks' \
@@ -211,7 +211,7 @@ no 'a filter keeps the matrix' 1 differ sh -c 'cmp x y >&2'
 run --tokens t.h5 --kv-format int4 <stream >y; ok '... and a stream' cmp x y
 for g in 3 16; do
 	no "groups of $g" 1 \
-		"^eval-ppl: .*llama-gqa.h5: /config: heads are 8 channels wide; --kv-format e2m1:$g: a group" \
+		"^eval-ppl: .*llama-gqa.h5: /config: heads have 8 channels; --kv-format is e2m1:$g, expected a group" \
 		run --tokens t.h5 --kv-format e2m1:$g "$model" -o refused/r
 done
 for i in 0 1 2 3 4 5 6 7; do
@@ -221,7 +221,7 @@ for i in 0 1 2 3 4 5 6 7; do
 done
 no 'scales of a whole tensor' 2 "--kv-format: 'nvfp4:8' divides its scales" \
 	run --tokens t.h5 --kv-format nvfp4:8 "$model" -o refused/r
-no 'the group of a standard' 1 'heads are 8 channels wide; --kv-format mxfp4:32' \
+no 'the group of a standard' 1 'heads have 8 channels; --kv-format is mxfp4:32' \
 	run --tokens t.h5 --kv-format mxfp4 "$model" -o refused/r
 no 'keys that overflow' 1 'overflow' run --tokens t.h5 --kv-format uint4 big.h5 -o refused/r
 
@@ -266,8 +266,8 @@ no '... or is a number' 1 '^eval-ppl: bad6.h5: /: attribute kv_format ' run --to
 no '... of a reference' 1 "^eval-ppl: bad1.h5: /: attribute kv_format is 'int99'" \
 	run --tokens t.h5 --reference bad1.h5 kv4.h5 -o refused/r
 no '... or groups that do not divide a head' 1 \
-	'bad7.h5: /config: heads are 8 channels wide; kv_format int4:3: a group' run --tokens t.h5 bad7.h5 -o refused/r
-no 'a filter is told too' 1 'heads are 8 channels wide; --kv-format int4:3' \
+	'bad7.h5: /config: heads have 8 channels; kv_format is int4:3, expected' run --tokens t.h5 bad7.h5 -o refused/r
+no 'a filter is told too' 1 'heads have 8 channels; --kv-format is int4:3' \
 	dpq-run -q --compensate none --group 8 --kv-format int4:3 "$model" -o refused/r
 no '... that matrices alone have no heads' 1 'w.h5: /config: is missing; --kv-format' \
 	dpq-run -q --compensate none --group 8 --kv-format int4 w.h5 -o refused/r

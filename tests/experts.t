@@ -98,7 +98,7 @@ refused missing '/model/layers/1/mlp/experts/4/gate_proj: has neither weight nor
 refused router '/model/layers/1/mlp/gate: has neither weight nor codes'
 refused switch '/model/layers/1/mlp/shared_expert_gate: has neither'
 refused fewer '/model/layers/1/mlp/(experts/4|gate).*'
-refused beyond '/model/layers/1/mlp/experts/5/down_proj: stands beyond the 5 experts of config.json'
+refused beyond '/model/layers/1/mlp/experts/5/down_proj: is beyond the 5 experts of config.json'
 refused more '/model/layers/1/mlp/(experts/5|gate).*'
 refused chosen "'num_experts_per_tok' is 6, there are only 5 experts"
 refused dense '/model/layers/0/mlp/.*: has neither weight nor codes'

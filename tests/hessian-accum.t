@@ -95,7 +95,7 @@ no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
 no 'a shard of Hessians' 2 'summed whole' hessian-accum --shard 1/2 h.h5
 warns 'arithmetic of what is not run' 'without effect here: --compute-type .no model is run.' \
 	hessian-accum --compute-type bf16 act.h5 -o arithmetic.h5
-no 'an empty shard' 1 't.h5: --shard 40/40 has no window: there are 31' run --shard 40/40 "$model"
+no 'an empty shard' 1 't.h5: --shard 40/40 has no window: the file has 31' run --shard 40/40 "$model"
 no 'a model among Hessians' 1 'model' hessian-accum h.h5 "$model"
 no 'other layers' 1 'd.h5' hessian-accum h.h5 d.h5
 no 'other models' 1 'parts|layers' hessian-accum h.h5 a.h5

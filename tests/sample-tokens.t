@@ -33,7 +33,7 @@ ok "its own text is likelier than noise ($own, $random)" awk "BEGIN { exit !($ow
 score() { eval-ppl --ctx 21 --convention bos --tokens c.h5 "$@" "$model" | sed -n 's/^nll\t//p'; }
 ok "what a rounded cache gave is likelier with it ($(score --kv-format int2), $(score))" \
 	awk "BEGIN { exit !($(score --kv-format int2) + 0.01 < $(score)) }"
-no 'groups that do not divide a head' 1 'llama-gqa.h5: /config: heads are 8 channels wide' \
+no 'groups that do not divide a head' 1 'llama-gqa.h5: /config: heads have 8 channels' \
 	run --kv-format int4:5 "$model" -o none
 ok '... leave no file' test ! -e none
 py no_bos "$model"

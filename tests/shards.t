@@ -138,7 +138,7 @@ no 'of other Hessians' 1 'q2.h5: is a shard of other Hessians than q1.h5 .attrib
 	tensor-join -q q1.h5 q2.h5 -o q.h5
 no 'of another order' 1 'q3.h5: is a shard of another order than q1.h5 .attribute order_sha256' \
 	tensor-join -q q1.h5 q3.h5 -o q.h5
-no 'one of them is no model' 1 'q1.h5: is one shard of several; expected a whole model: tensor-join' \
+no 'one of them is no model' 1 'q1.h5: is one of several shards, expected a whole model' \
 	eval-ppl -q --tokens t.h5 --ctx 32 q1.h5
 warns 'gar-order: one of them is no Hessian' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
 	gar-order s1.h5 -o o1.h5

@@ -40,8 +40,8 @@ hessian-accum -q kept-h.h5 -o one-h.h5
 hessian-accum -q --tokens t.h5 --ctx 32 model.h5 | hessian-accum -q -o two-h.h5
 ok '... and one of Hessians' h5diff one-h.h5 two-h.h5
 ok 'which eval-ppl runs' eval-ppl -q --tokens t.h5 --ctx 32 j.h5
-no '... but not a shard' 1 's2.h5: is one shard of several' eval-ppl -q --tokens t.h5 --ctx 32 s2.h5
-no '... nor one that lacks a block' 1 's1.h5: is one shard of several' eval-ppl -q --tokens t.h5 --ctx 32 s1.h5
+no '... but not a shard' 1 's2.h5: is one of several shards' eval-ppl -q --tokens t.h5 --ctx 32 s2.h5
+no '... nor one that lacks a block' 1 's1.h5: is one of several shards' eval-ppl -q --tokens t.h5 --ctx 32 s1.h5
 for i in 1 2 3; do exmy-pack -q s$i.h5 -o p$i.h5; done
 tensor-join -q p1.h5 p3.h5 p2.h5 -o j.h5; exmy-pack -q whole.h5 -o packed.h5
 ok 'shards that were packed' py same_but_history j.h5 packed.h5

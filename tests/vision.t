@@ -92,10 +92,10 @@ kl() { run --reference $m.h5 "$@" | awk '$1 == "kl" { print $2 }'; }
 within 'what is quantized is run: one-shot' "$(kl q.h5)" 0.001 0.5
 within 'what is quantized is run: sequential' "$(kl s.h5)" 0.001 0.5
 no 'a token that stands for an image, and there is none' 1 \
-	'/tokens: position 4 of window 1 is 60: it stands for an image, expected one there' run --ctx 128 \
+	'/tokens: position 4 of window 1 is 60: it is the placeholder of images, expected an image' run --ctx 128 \
 	--tokens holder-t.h5 $m.h5
 no 'another token in an image' 1 \
-	"/tokens: position 4 of window 1 is 5: it is an image's, expected the id that stands for one" run \
+	"/tokens: position 4 of window 1 is 5: it belongs to an image, expected the placeholder of images" run \
 	--tokens word-t.h5 $m.h5
 ok 'a model does not draw what stands for an image' \
 	sh -c 'sample-tokens -q --length 4000 --ctx 50 --temperature 5 "$1" -o drawn.h5 &&
@@ -126,7 +126,7 @@ within 'inputs are rounded under them' "$(kl msq.h5)" 1e-6 0.05
 msq-calib -q --act-format int8 --ctx 128 --tokens text-t.h5 --layers '/model/*' --act-mode static-modality $m.h5 \
 	-o text.h5
 no 'scales that lack a modality of the tokens' 1 \
-	'/model/layers/0/.*: has a scale of inputs for each of 1 modalities, the tokens are of 2' run text.h5
+	'/model/layers/0/.*: has input scales for 1 modalities, the tokens have 2' run text.h5
 
 # --- norms and rotations (the same in double: tests/invariant.c)
 py linked
@@ -232,6 +232,6 @@ for s in 0 1 2; do
 		"'mrope_section' must be a list of 3 numbers of rotary pairs, 4 in all" model-import -q sections$s \
 		-o x.h5
 done
-no 'images and a model of text' 1 '/images: the model is of text alone' \
+no 'images and a model of text' 1 '/images: the model reads no images' \
 	eval-ppl --ctx 128 --tokens $m-t.h5 "$top/tests/ref/llama-gqa.h5"
 done_testing

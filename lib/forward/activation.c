@@ -5,9 +5,9 @@
 #include "base/thread.h"
 #include "num/vector.h"
 
-enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { ROWS = 16, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
 
-/* Comparisons are such that NaN stays. */
+/* The comparisons keep NaN. */
 static void relu(size_t n, float y[n], const float x[n])
 {
 	for (size_t i = 0; i < n; i++)
@@ -19,7 +19,7 @@ static float clipped(float x, float min, float max)
 	return x < min ? min : x > max ? max : x;
 }
 
-/* log(1 + e^x), also where e^x is too large */
+/* log(1 + e^x), without an overflow of e^x */
 static float softplus(float x)
 {
 	return x > 20 ? x : log1pf(expf(x));
@@ -76,7 +76,7 @@ static float sqrtsoftplus(float x)
 	return sqrtf(softplus(x));
 }
 
-/* Either is set: a loop over many numbers, for activations that models use, or the function of one. */
+/* One of them is set: a loop over many numbers, for activations of common models, or the function of one. */
 static const struct row {
 	void (*many)(size_t n, float y[], const float x[]);
 	float (*one)(float x);
@@ -109,7 +109,7 @@ void mlp_activate(enum activation activation, size_t m, size_t n, size_t stride,
 			row->many(n, y + i * n, x + i * stride);
 		for (size_t j = 0; row->one && j < n; j++)
 			y[i * n + j] = row->one(x[i * stride + j]);
-		if (stride > n)		/* a gate stands before up */
+		if (stride > n)		/* gate, then up */
 			vector_times(n, y + i * n, x + i * stride + n);
 	}
 }

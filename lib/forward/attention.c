@@ -7,10 +7,10 @@
 #include "base/thread.h"
 #include "forward/attention_private.h"
 
-enum { COLUMNS = 768 };			/* queries, one for each head, that a thread takes at once */
-enum { FEW_PRODUCTS = 1 << 20 };	/* threads only for more than that */
+enum { COLUMNS = 768 };			/* queries times heads that a thread computes at once */
+enum { FEW_PRODUCTS = 1 << 20 };	/* up to this number of products one thread is faster */
 
-/* Tiles of all sequences are taken the last first: they see the most keys. */
+/* Tiles of a sequence run from last to first, since the last ones have the most keys. */
 static void run_tile(const struct attention *a, const struct attention_rows *r, size_t head, size_t tile,
 	size_t queries, void *workspace)
 {

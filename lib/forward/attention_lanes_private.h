@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attention_lanes_private.h -- a panel of queries and the keys of a tile; attention_tile.c includes it once
- * for each vector width
+ * attention_lanes_private.h -- attention of a panel of queries to the keys of a tile; attention_tile.c
+ * includes it once for each vector width
  *
- * A panel is VECTORS vectors of columns wide. Products take FOUR rows by a panel, with their sums in
+ * A panel has VECTORS vectors of columns. A product multiplies FOUR rows by a panel and keeps the sums in
  * registers.
  *
- * Expected, and no longer defined afterwards: LANES, TARGET, NAME(x).
+ * The includer defines LANES, TARGET and NAME(x). They are undefined at the end of this file.
  */
 #define INLINE TARGET static inline __attribute__((always_inline))
 #define WIDE ((size_t)VECTORS * LANES)
 
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), may_alias));
 
-/* sum = Σ_i a[i · step + r · row] b[i][], of the first so many vectors of b's rows. */
+/* sum[r] = Σ_i a[i · step + r · row] b[i][], for the first `vectors` vectors of b's rows. */
 INLINE void NAME(outer)(int vectors, size_t n, NAME(floats) sum[FOUR][VECTORS], const float *a, size_t step,
 	size_t row, const float b[n][WIDE])
 {
@@ -33,7 +33,7 @@ INLINE void NAME(outer)(int vectors, size_t n, NAME(floats) sum[FOUR][VECTORS], 
 	}
 }
 
-/* score[key][] = key · query, of n keys. */
+/* score[key][] = key · query, for n keys. */
 INLINE void NAME(scores)(const struct tile *t, int vectors, size_t n, float score[n][WIDE],
 	const float q[t->d][WIDE])
 {
@@ -64,7 +64,7 @@ INLINE void NAME(values)(const struct tile *t, int vectors, size_t n, float y[t-
 	}
 }
 
-/* What a column does not see becomes -infinity. */
+/* Sets the scores of masked keys to -infinity. */
 INLINE void NAME(mask)(const struct tile *t, size_t columns, size_t n, float score[n][WIDE],
 	const int32_t from[columns], const int32_t at[columns])
 {
@@ -93,7 +93,8 @@ INLINE void NAME(tops)(size_t columns, size_t n, float new_max[columns], const f
 			new_max[c] = score[k][c] > new_max[c] ? score[k][c] : new_max[c];
 }
 
-/* score = 2^(score - max) under the larger max, and its sum; factor: of what came before. */
+/* score = 2^(score - max) with the new maximum, and its sum. factor: for earlier sums, under the old maximum.
+ */
 INLINE void NAME(weights)(size_t columns, size_t n, float score[n][WIDE], float factor[columns],
 	float max[columns], float sum[columns])
 {
@@ -115,7 +116,7 @@ INLINE void NAME(weights)(size_t columns, size_t n, float score[n][WIDE], float 
 		sum[c] = sum[c] * factor[c] + part[c];
 }
 
-/* The first n keys of the tile, added to what the panel's columns have. */
+/* Adds the first n keys of the tile to the columns of a panel. */
 INLINE void NAME(some)(struct tile *t, int vectors, size_t panel, size_t n, bool masked)
 {
 	const size_t columns = (size_t)vectors * LANES, first = panel * WIDE;

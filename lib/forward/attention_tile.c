@@ -2,22 +2,23 @@
 /*
  * attention_tile.c -- see attention_private.h
  *
- * Scores are in units of log₂ e, so that weights are powers of two: n = round(score - max), and a polynomial
- * in the rest, within 2 units in the last place; below 2^-126 of the largest they are zero.
+ * Scores are multiplied by log₂ e, so that softmax weights are powers of two. A power has the exponent
+ * n = round(score - max) and a polynomial in the remainder, with an error within 2 units in the last place.
+ * Weights below 2^-126 of the largest are zero.
  */
 #include <math.h>
 #include <string.h>
 #include "base/size.h"
 #include "forward/attention_private.h"
 #include "num/clones.h"
-/* Products are added unrounded where the processor can; bounds do not become cases (num/linalg.c). */
+/* Fused multiply-add if the processor has it; bounds of loops do not become cases (num/linalg.c). */
 #pragma GCC optimize ("fp-contract=fast", "no-thread-jumps")
 
-enum { KEYS = 128 };			/* of a tile: results depend on it */
+enum { KEYS = 128 };			/* of a tile; results depend on it */
 enum { VECTORS = 3, FOUR = 4 };		/* of a panel; rows that are multiplied at once */
-enum { AHEAD = 8, ALIGN = 64 };		/* rows that are fetched ahead; bytes of a cache line */
+enum { AHEAD = 8, ALIGN = 64 };		/* rows that are prefetched; bytes of a cache line */
 
-/* A panel's columns stand side by side: column c of all is of query c / group, of head c % group. */
+/* Panels divide the columns of a tile. Column c belongs to query c / group and head c % group. */
 struct tile {
 	const struct attention *a;
 	const struct attention_rows *r;
@@ -28,15 +29,15 @@ struct tile {
 	float *max, *sum;		/* [panels][wide] */
 	float *score;			/* [KEYS][wide] */
 	float *k, *v;			/* [KEYS][d], [deep / FOUR][KEYS][FOUR] */
-	int32_t *from, *at;		/* [panels][wide] indices that a column sees */
+	int32_t *from, *at;		/* [panels][wide] first and last index that a column attends to */
 	int32_t *index;			/* [KEYS] of the keys */
 };
 
-/* Of x ≤ 0. */
+/* 2^x, for x ≤ 0. */
 static inline __attribute__((always_inline)) float power_of_two(float x)
 {
 	const float round = 0x1.8p23f + 127;
-	union { float f; uint32_t u; } two = { x + round };	/* n + 127 in its last places */
+	union { float f; uint32_t u; } two = { x + round };	/* its low bits are n + 127 */
 	const float r = x - (two.f - round);
 	float p = 1.53533620e-4f;
 
@@ -71,10 +72,8 @@ static void cap_scores(size_t n, float s[n], float cap)
 #include "forward/attention_lanes_private.h"
 #endif
 
-/*
- * What runs on each kind of processor. As in BLAS, PTQ_CPU does not take fused products away: other kernels
- * give the same bits.
- */
+/* Kernels of each kind of processor. As in BLAS, PTQ_CPU does not disable fused multiply-add, so all kernels
+ * give the same bits. */
 static const struct attention_kind {
 	size_t lanes;
 	void (*panel)(struct tile *t, int vectors, size_t panel, size_t n, bool masked);
@@ -90,7 +89,7 @@ static const struct attention_kind *kind(void)
 	return &kinds[cpu == CPU_PLAIN && cpu_widest > CPU_PLAIN ? CPU_AVX2 : cpu];
 }
 
-/* Takes n numbers of four bytes from the workspace, or counts them where there is none. */
+/* Takes n numbers of four bytes from the workspace; without a workspace, only counts them. */
 static void *take(char *workspace, size_t *used, size_t n)
 {
 	void *y = workspace ? workspace + *used : NULL;
@@ -99,7 +98,7 @@ static void *take(char *workspace, size_t *used, size_t n)
 	return y;
 }
 
-/* Cuts the workspace at `base`; returns its size. */
+/* Divides the workspace at `base` (NULL: none yet) and returns its size. */
 static size_t cut_tile(struct tile *t, const struct attention *a, size_t queries, char *base)
 {
 	size_t used = 0, wide, columns;
@@ -137,13 +136,14 @@ static const float *query_of(const struct tile *t, size_t column)
 	return t->r->q + (t->first + column / t->group) * t->r->q_stride + head * t->d;
 }
 
-/* Queries into panels, what each sees, and nothing seen yet. Columns beyond the last are as it. */
+/* Copies queries into panels, sets the range of indices of each column, and zeroes the sums. Columns beyond
+ * the last are copies of it. */
 static void begin_tile(struct tile *t)
 {
 	const struct attention *a = t->a;
 	const size_t wide = VECTORS * t->lanes;
 	const float scale = (float)(a->cap > 0 ? a->scale : a->scale * M_LOG2E);
-	const int64_t min_index = t->r->index ? INT32_MIN : 0;	/* that of a BOS may be below 0 */
+	const int64_t min_index = t->r->index ? INT32_MIN : 0;	/* the index of a BOS may be negative */
 
 	for (size_t c = 0; c < t->panels * wide; c++) {
 		const size_t column = min(c, t->columns - 1), row = t->first + column / t->group;
@@ -163,7 +163,8 @@ static void begin_tile(struct tile *t)
 	memset(t->y, 0, t->panels * wide * t->deep * sizeof *t->y);
 }
 
-/* Keys j .. j + n - 1 and their values side by side, in fours. */
+/* Copies keys j .. j + n - 1, padded to a multiple of four with zeros, and their values in groups of four
+ * channels. */
 static void load_keys(struct tile *t, size_t j, size_t n)
 {
 	const size_t before = t->r->keys[0].n, d = t->d;
@@ -198,7 +199,7 @@ static struct tile_range range_of(size_t n, const int32_t x[n])
 	return y;
 }
 
-/* The n keys of the tile with each panel that sees one of them, by their indices. */
+/* Adds the n keys of the tile to each panel that attends to one of them, by index. */
 static void add_keys_by_index(struct tile *t, size_t n)
 {
 	const struct tile_range keys = range_of(n, t->index);
@@ -215,7 +216,8 @@ static void add_keys_by_index(struct tile *t, size_t n)
 	}
 }
 
-/* Keys j .. j + n - 1 with each panel; by their order a panel sees no further than its last query. */
+/* Adds keys j .. j + n - 1 to each panel, in storage order: no key after the last query of the panel is used.
+ */
 static void add_keys(struct tile *t, size_t j, size_t n)
 {
 	const size_t wide = VECTORS * t->lanes;
@@ -256,7 +258,7 @@ void attention_tile(const struct attention *a, const struct attention_rows *r, s
 
 	cut_tile(&t, a, queries, workspace);
 	begin_tile(&t);
-	/* By index any query may see any key; otherwise these, and no further. */
+	/* By index, a query may attend to any key; in storage order, to no key after the last query. */
 	end = r->index ? all : t.past + first + queries;
 	for (size_t j = r->index ? 0 : (size_t)t.from[0] / KEYS * KEYS, n; j < end; j += n) {
 		n = min(KEYS, end - j);

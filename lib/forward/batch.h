@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * batch.h -- rows of activations, and the place of each in its sequence
+ * batch.h -- sequences of rows of activations, and the position of each row
  *
- * Every matrix of activations comes with one. Images, reordered tokens (AIFS),
- * choices with a common context and sliding windows are kinds of batch, not kinds
- * of forward pass. Row p sees row q of its sequence, and the tokens before it,
- * where index(q) ≤ index(p).
+ * Every matrix of activations is passed with a batch. Images, reordered tokens (AIFS), choices with a common
+ * context and sliding windows differ in the batch only, not in the forward pass. Row p attends to row q, of
+ * its sequence or of the past of the sequence, if index(q) ≤ index(p).
  */
 #ifndef FORWARD_BATCH_H
 #define FORWARD_BATCH_H
@@ -14,20 +13,20 @@
 
 struct sequence {
 	size_t first, length;		/* rows first .. first + length - 1 */
-	size_t past;			/* tokens before them, which they see: those in the cache, */
-	size_t prefix;			/* or without one rows prefix .. prefix + past - 1, may be shared */
+	size_t past;			/* earlier tokens that they attend to: in the cache, or without one */
+	size_t prefix;			/* rows prefix .. prefix + past - 1, which sequences may share */
 };
 
 struct batch {
 	size_t rows, sequences;
 	const struct sequence *sequence;	/* [sequences], in the order of their rows */
-	/* [rows], or NULL for the usual ones, which cost nothing: */
-	const int32_t *position;	/* past + place in the sequence; `axes` of each row */
-	size_t axes;			/* 0: 1 */
-	const int32_t *index;		/* the same, for the mask */
-	const uint8_t *modality;	/* 0: which static scale inputs are rounded under (quant/linear.h) */
+	/* [rows], or NULL for the default, which costs nothing: */
+	const int32_t *position;	/* [rows][axes]; default: past + row in the sequence */
+	size_t axes;			/* numbers of a position; 0: 1 */
+	const int32_t *index;		/* for the mask; default: past + row in the sequence */
+	const uint8_t *modality;	/* selects the static scale of inputs (quant/linear.h); default: 0 */
 };
 
-/* The position of every row: the batch's own, or the usual ones in `own`. */
+/* The position of every row: b->position, or the default, written to `own`. */
 const int32_t *batch_positions(const struct batch *b, int32_t own[b->rows]);
 #endif

@@ -10,9 +10,9 @@
 #include "forward/activation.h"
 #include "num/linalg.h"
 
-enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { ROWS = 16, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
 
-/* The norm of that name below the block, or none where the architecture has no name for it. */
+/* The norm `name` of the block; name NULL (the architecture has no such norm): an empty one. */
 static struct norm block_norm(const struct part *part, const struct stack *s, size_t index,
 	const char *name, size_t width)
 {
@@ -23,7 +23,7 @@ static struct norm block_norm(const struct part *part, const struct stack *s, si
 	return y;
 }
 
-/* By the attribute kv_hadamard of the attention group. */
+/* Reads the attribute kv_hadamard of the attention group. */
 static void read_hadamard(struct online *o, const struct part *part, const struct stack *s, size_t index)
 {
 	char *path = stack_attention(s, index);
@@ -111,9 +111,9 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 		i++;	/* rows of a projection are neighbours */
 	old = &p->layer[i].linear;
 	if (old->out != l->out || old->in != l->in)
-		die("%s: a layer of another shape cannot take its place", layer->path);
+		die("%s: cannot be replaced by a layer of another shape", layer->path);
 	if (!linear_rotations_agree(l->in, &old->rotation_in, &l->rotation_in))
-		die("%s: a layer with another rotation of inputs cannot take its place", layer->path);
+		die("%s: cannot be replaced by a layer with another rotation of inputs", layer->path);
 	projection_set(p, i, l);
 }
 
@@ -175,8 +175,8 @@ static void place_row(const struct block *b, const struct work *w, const int32_t
 			(float (*)[b->hadamard.h.n])row);
 }
 
-/* Where a sequence's rows are, and the keys and values that they see; those of its own go into the cache,
- * if there is one. */
+/* The rows of a sequence, and the keys and values that they attend to. With a cache, appends its keys and
+ * values. */
 static struct attention_rows sequence_rows(const struct block *b, const struct work *w,
 	const struct batch *batch,
 	size_t n, struct cache *cache)
@@ -219,16 +219,16 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	attention(&a, batch->sequences, w->rows);
 }
 
-/* State of a block's pass through the rows of a batch. */
+/* A run of a block, or of a stage of it, over the rows of a batch. */
 struct block_pass {
 	const struct block *b;
 	struct work *w;
 	const struct batch *batch;
 	const struct observer *observer;
-	enum projection_name to;		/* whose input ends it; PROJECTIONS: none */
+	enum projection_name to;		/* the pass ends at its input; PROJECTIONS: at the output */
 };
 
-/* False: the pass ends here. */
+/* Applies a projection. Returns false if the pass ends at its input. */
 static bool project(const struct block_pass *p, enum projection_name name, size_t first, size_t m, float *y,
 	const float *x, bool add)
 {
@@ -243,7 +243,7 @@ static bool project(const struct block_pass *p, enum projection_name name, size_
 	return true;
 }
 
-/* Adds the branch to the residual stream, through the norm behind it. */
+/* Norms the output of a residual branch and adds it to the stream. */
 static void add_normed(const struct block_pass *p, const struct norm *norm, size_t m, float *x)
 {
 	size_t n = p->b->stack->hidden;
@@ -255,7 +255,7 @@ static void add_normed(const struct block_pass *p, const struct norm *norm, size
 			x[j] += p->w->branch[j];
 }
 
-/* What the last projection of a branch adds to the residual stream, through the norm behind the branch. */
+/* Adds the output of the last projection of a residual branch to the stream, normed if that norm exists. */
 static bool add_branch(const struct block_pass *p, enum projection_name name, enum norm_place after,
 	size_t first,
 	size_t m, float *x)
@@ -269,7 +269,7 @@ static bool add_branch(const struct block_pass *p, enum projection_name name, en
 	return true;
 }
 
-/* Where the MLP is a mixture: first what all tokens pass, then the experts that the router chose. */
+/* An MLP that is a mixture: the router and the shared expert for all tokens, then the chosen experts. */
 static void run_mixture(const struct block_pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	const struct stack *s = p->b->stack;
@@ -294,13 +294,13 @@ static void run_mixture(const struct block_pass *p, size_t first, size_t m, floa
 		add_normed(p, norm, m, x);
 }
 
-/* Whether a branch sees x as it is. */
+/* Whether the input of a residual branch is x itself, without a norm. */
 static bool is_bare(const struct block *b, enum norm_place place)
 {
 	return b->stack->norms_last || !b->norm[place].n;
 }
 
-/* A norm that stands before a branch, from x to y. */
+/* y = the norm at `place` of x. */
 static void norm_rows(const struct block_pass *p, enum norm_place place, size_t m, float *y, const float *x)
 {
 	size_t n = p->b->stack->hidden;
@@ -308,7 +308,7 @@ static void norm_rows(const struct block_pass *p, enum norm_place place, size_t 
 	norm_apply(&p->b->norm[place], m, (float (*)[n])y, (const float (*)[n])x);
 }
 
-/* The MLP of rows first .. first + m - 1; input NULL: the norm of x. */
+/* The MLP of rows first .. first + m - 1. input NULL: it is the norm of x. */
 static void run_mlp(const struct block_pass *p, size_t first, size_t m, float *x, const float *input)
 {
 	const struct stack *s = p->b->stack;
@@ -330,7 +330,7 @@ static void run_mlp(const struct block_pass *p, size_t first, size_t m, float *x
 		norm_rows(p, BEFORE_MLP, m, x, x);
 }
 
-/* Attention's branch of all rows, behind the norms that see the block's input. */
+/* The residual branch of attention for all rows; norms of the block's input are done. */
 static void run_attention(const struct block_pass *p, float *x, struct cache *cache)
 {
 	const bool last = p->b->stack->norms_last;
@@ -349,7 +349,7 @@ static void run_pass(const struct block_pass *p, float *x, struct cache *cache, 
 	const struct stack *s = p->b->stack;
 	struct work *w = p->w;
 	size_t m = p->batch->rows, hidden = s->hidden, piece = p->observer ? m : w->piece;
-	/* of the MLP, known before attention */
+	/* input of the MLP, if it does not depend on attention */
 	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
 	const bool mlp = p->to > PROJECTION_OUTPUT, whole = p->to == PROJECTIONS;
 

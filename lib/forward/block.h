@@ -7,9 +7,13 @@
  *	norms last	x = norm(x + output(attention(qkv(x)))), then x = norm(x + mlp(x))
  *	mlp(x)		down(act(gate x) · up x), or down(act(up x)), or a mixture of such (forward/experts.h)
  *
- * with norms of queries and keys, and of what a branch adds, where the architecture's
- * row has them (model/config.h). Rows of x are tokens. A block holds the effective
- * weights of its linear layers in the type that the model computes in.
+ * Queries, keys and the outputs of residual branches are normed if the architecture's row has these norms
+ * (model/config.h). Rows of x are tokens. A block holds the effective weights of its linear layers in the
+ * type that the model computes in.
+ *
+ * Calling sequence: block_read() and work_make(); block_forward() or block_stage() for each batch;
+ * block_next() for the next block; block_free() and work_free(). Bad members of a layer or norm are fatal
+ * errors.
  */
 #ifndef FORWARD_BLOCK_H
 #define FORWARD_BLOCK_H
@@ -32,32 +36,33 @@ struct block {
 	const struct execution *execution;
 	const struct stack *stack;
 	size_t index;				/* in the stack */
-	struct norm norm[NORM_PLACES];		/* n = 0: none there */
+	struct norm norm[NORM_PLACES];		/* n = 0: absent */
 	struct norm head_norm[2];		/* of queries, of keys */
-	struct online hadamard;		/* of order n: parts x of each query and key become x H/√n */
-	struct projection projection[PROJECTIONS];	/* those of experts are empty: they stand in */
+	struct online hadamard;		/* of order n: every n channels x of queries and keys become x H/√n */
+	struct projection projection[PROJECTIONS];	/* empty for experts, which are in the next member */
 	struct experts experts;
 };
 
-/* Block `index` of a stack; the part must stay as long as the block does. */
+/* Reads block `index` of a stack. The part must outlive the block. */
 struct block *block_read(const struct part *part, const struct config *c, const struct execution *e,
 	const struct stack *s, size_t index);
 void block_free(struct block *b);
-/* Another block of the same model in its place and, as far as it fits, in its memory. */
+/* Replaces the block by another block of the same model, and reuses its memory where possible. */
 void block_next(struct block *b, const struct part *part, const struct stack *s, size_t index);
-/* Another layer of the same shape in its place: what a quantizer made of it. Dies if it has another
- * rotation of inputs: the input was rotated, and calibrated, for all layers that share it. */
+/* Replaces a layer by one of the same shape, such as its quantized form. Another rotation of inputs is a
+ * fatal error: the input was rotated, and calibrated, for all layers that share it. */
 void block_replace(struct block *b, const struct layer_ref *layer, const struct linear *l);
 
-/* Workspace of a stack's block for so many tokens at once, and the rotary tables for so many positions. */
+/* Workspace of the blocks of a stack for `tokens` tokens at once, with rotary tables for `positions`
+ * positions. */
 struct work {
 	const struct stack *stack;
 	size_t tokens;
-	size_t piece;			/* of them, through the MLP together where no observer expects all */
+	size_t piece;			/* tokens that pass the MLP at once; with an observer, all do */
 	struct rotary rotary;
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */
-	float *branch;			/* [tokens][hidden] what a branch adds, where it is normed before */
+	float *branch;			/* [tokens][hidden] output of a residual branch, before its norm */
 	int32_t *position;
 	struct workspace input;
 	struct routing routing;
@@ -67,30 +72,31 @@ struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t
 void work_free(struct work *w);
 
 /*
- * x becomes the block's output. With a cache, sequence s of the batch sees the
- * sequence[s].past rows of its place there, and fills the next ones; the batch then has no index of its own.
- * The batch's rows must not exceed the tokens of work_make(),
- * with an observer its piece.
+ * x becomes the block's output. With a cache, sequence s of the batch attends to the sequence[s].past rows of
+ * slot s of the cache, and its keys and values are appended there; such a batch must not have an index. The
+ * batch has at most as many rows as the `tokens` of work_make(), with an observer at most as many as `piece`.
  */
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer);
 
 /*
- * A block in stages, between which layers are replaced: each ends at the input of projection `to`, which the
- * observer sees and nothing multiplies; with PROJECTIONS at the block's output.
- *	serial		until attention has been added x stays the block's input, and each stage begins
- *			there; then x is the stream between attention and MLP, and stages begin with
- *			the MLP
- *	parallel	x stays the block's input to the end: stages up to the inputs of the MLP do not need
- *			attention, and the last runs both
- * The first stage begins at PROJECTION_QKV, the others where block_resume() says. Their ends ascend.
+ * Runs a stage of a block; between stages, layers are replaced. A stage ends at the input of projection `to`:
+ * the observer receives that input, and it is not multiplied. With PROJECTIONS the stage ends at the block's
+ * output.
+ *	serial		x is the block's input until attention has been added, and each stage begins
+ *			there. Afterwards x is the stream between attention and MLP, and stages begin with
+ *			the MLP.
+ *	parallel	x is the block's input until the last stage. Stages up to the inputs of the MLP skip
+ *			attention; the last stage runs both.
+ * The first stage begins at PROJECTION_QKV, each later one at block_resume() of the stage before it. Their
+ * ends must ascend.
  */
 struct stage { enum projection_name from, to; };
 void block_stage(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer);
 /*
- * Of a projector: y[rows][out] = mlp(norm(x)), `merged` rows of x side by side for each. Stages are those of
- * block_stage(); y is written by the one that ends at PROJECTIONS.
+ * Runs a stage of a projector: y[rows][out] = mlp(norm(x)). A row of the MLP's input is `merged` consecutive
+ * rows of x. Stages are as in block_stage(); the stage that ends at PROJECTIONS writes y.
  */
 void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[],
 	const float x[], struct stage stage, const struct observer *observer);

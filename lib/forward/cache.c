@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cache.c -- keys and values that later tokens see; see cache.h */
+/* cache.c -- the KV cache; see cache.h */
 #include "forward/cache.h"
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "model/setting.h"
 #include "quant/round.h"
 
-enum { ROWS = 16, FEW = 1 << 14 };	/* numbers, below which one thread is quicker */
+enum { ROWS = 16, FEW = 1 << 14 };	/* FEW: numbers, up to which one thread is faster */
 
 static const char attribute[] = "kv_format";
 
@@ -31,8 +31,8 @@ struct cache_format cache_use(const struct config *c, const struct part *first,
 	if (!option->given)
 		read_attribute(&f, first);
 	if (f.group && head_dim % f.group)
-		die("%s: /config: heads are %zu channels wide; %s %s:%zu: a group that divides them is "
-			"expected", part_name(first), head_dim, option->given ? "--kv-format" : attribute,
+		die("%s: /config: heads have %zu channels; %s is %s:%zu, expected a group that divides "
+			"them", part_name(first), head_dim, option->given ? "--kv-format" : attribute,
 			f.format.name, f.group);
 	if (option->given && f.format.kind)
 		setting_hint(&f.format, "kv-format");
@@ -44,7 +44,7 @@ void cache_check(const struct filter *f, const struct cache_format *option)
 	if (!option->given)
 		return;
 	if (!f->config)
-		die("%s: /config: is missing; --kv-format goes by the heads that it names",
+		die("%s: /config: is missing; --kv-format needs its width of heads",
 			input_name(f->in));
 	cache_use(f->config, f->part, option);
 }

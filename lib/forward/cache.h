@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cache.h -- keys and values that later tokens see: the format that they are rounded to, and their store
+ * cache.h -- the KV cache, and the format that keys and values are rounded to
  *
- * Under a format each group of channels of a head of a token has its own scale, and zero point where the
- * format has one, from its range (format_fit()): x becomes (grid[code] - zero) · scale. Rounding is
- * simulated: attention sees, and the store holds, these numbers in float.
+ * In a format, each group of channels of a head of a token has its own scale, and its own zero point if the
+ * format has zero points, from its range (format_fit()): x becomes (grid[code] - zero) · scale. Rounding is
+ * simulated: attention reads these numbers as floats, and the cache stores them as floats.
  */
 #ifndef FORWARD_CACHE_H
 #define FORWARD_CACHE_H
@@ -16,28 +16,31 @@
 #include "model/config.h"
 #include "model/filter.h"
 
-/* What keys and values of the model, whose first part this is, are rounded to: as an option says, else as its
- * root attribute kv_format. Dies where the attribute says nothing known, or groups do not divide a head;
- * warns as setting_hint(). */
+/* The format of keys and values of the model whose first part is `first`: the option if it is given, else the
+ * root attribute kv_format. An attribute that is not a format is a fatal error, and so is a group that does
+ * not divide a head. Warns as setting_hint() does. */
 struct cache_format cache_use(const struct config *c, const struct part *first,
 	const struct cache_format *option);
-/* The same of a filter that does not run its model, where the option is given; dies without a /config. */
+/* Checks a given option as cache_use() does, for a filter that does not run its model. Without a /config this
+ * is a fatal error. */
 void cache_check(const struct filter *f, const struct cache_format *option);
-/* The attribute of a result, within part 0, where the option is given; "none" removes it. */
+/* Writes a given option as the attribute of the result; "none" removes the attribute. Call it within part 0.
+ */
 void cache_write(struct output *out, const struct cache_format *option);
-/* Dies unless n inputs that become one model have one attribute, or none of them has it. */
+/* Fatal error unless all of n inputs that become one model have the same attribute, or none has it. */
 void cache_match(size_t n, const struct part *const first[n]);
-/* Bits of a key's or value's number with its share of the scale, and of a zero point of the format's
- * width; 0 where they are not rounded. */
+/* Bits of one number of a key or value, with its share of the scale and of a zero point, which has the width
+ * of a code. 0: not rounded. */
 double cache_bits(const struct config *c, const struct cache_format *f);
 /*
- * Rounds n numbers at the beginning of every `stride`, keys and values of a row, of heads of so many
- * channels. A row with numbers that are not finite stays as it is, so that an overflow is not hidden.
+ * Rounds the n numbers at the beginning of each row of `stride` numbers: keys and values, of heads of
+ * head_dim channels. A row with numbers that are not finite is left unchanged, so that an overflow is not
+ * hidden.
  */
 void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, size_t stride, size_t n,
 	float *x);
 
-/* Keys (rotated already) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
+/* Keys (after rotary positions) and values of a stack's blocks, [blocks][sequences][capacity][width]. */
 struct cache {
 	size_t sequences, capacity, width;
 	float *k, *v;
@@ -45,8 +48,8 @@ struct cache {
 struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity);
 void cache_free(struct cache *c);
 
-/* The next rows of a sequence, behind its past, into its place n of a block: keys, and behind them values, at
- * the beginning of every `stride`. Returns all that stand there then. */
+/* Appends the rows of a sequence to its past, in slot n of a block. A row begins with keys [width], then
+ * values [width]; rows begin every `stride` numbers. Returns all keys and values of the slot. */
 struct attention_keys cache_put(struct cache *c, size_t block, size_t n, const struct sequence *q,
 	size_t stride, const float *rows);
 #endif

@@ -31,7 +31,7 @@ struct check {
 	bool done;
 };
 
-/* An image of noise for each sequence, where the model sees images; returns how many tokens it is. */
+/* Makes an image of noise for each sequence; returns the number of tokens of an image. */
 static size_t draw_images(struct check *k, const struct part *first)
 {
 	const struct vision *v = &k->config->vision;
@@ -50,7 +50,7 @@ static size_t draw_images(struct check *k, const struct part *first)
 	return k->image->n;
 }
 
-/* They stand before the text of each sequence. */
+/* Puts an image before the text of each sequence. */
 static void place_images(struct check *k, struct tokens *t, int32_t id[], int64_t feature[],
 	uint8_t modality[], int32_t (*position)[AXES])
 {
@@ -113,7 +113,7 @@ static void compare(void *arg, size_t row, size_t m, size_t first, size_t n, con
 	}
 }
 
-/* The heads of both versions are at hand. */
+/* part: the parts with the heads of both versions. */
 static void compare_logits(struct check *k, const char *name, const struct part *const part[BOTH])
 {
 	struct head head[BOTH];
@@ -179,7 +179,7 @@ void check_filter(struct filter *f, void (*part)(void *arg, const struct filter 
 		return;
 	}
 	k.config = f->config;
-	k.execution.exact_inputs = true;	/* rounding differs where the function does not */
+	k.execution.exact_inputs = true;	/* rounding would differ though the function is the same */
 	k.relay = relay_open("the result", "model");
 	model_filter(f, check_part, &k);
 	if (!k.done)

@@ -6,9 +6,9 @@
 #include "base/thread.h"
 #include "num/half.h"
 
-enum { ROWS = 16, FEW = 1 << 16 };	/* that a thread takes at once; numbers below which one is quicker */
+enum { ROWS = 16, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
 
-/* transformers keeps the scale in the type of the weights that it runs with. */
+/* transformers stores the scale in the type of its weights. */
 static float embedding_scale(const struct config *c, const struct execution *e)
 {
 	float scale = (float)c->embedding_scale;
@@ -50,7 +50,7 @@ void embed_positions(const struct layer *position, size_t offset, const struct b
 	for (size_t i = 0; i < batch->rows; i++)
 		last = (size_t)at[i] > last ? (size_t)at[i] : last;
 	if (last + offset >= l->out)
-		die("%s: %s: holds %zu positions, the context needs %zu: a smaller --ctx", position->file,
+		die("%s: %s: has %zu positions, the context needs %zu: use a smaller --ctx", position->file,
 			position->path, l->out > offset ? l->out - offset : 0, last + 1);
 	#pragma omp parallel num_threads(threads) if (batch->rows * l->in > FEW)
 	{

@@ -9,11 +9,12 @@
 #include "model/config.h"
 #include "model/layer.h"
 
-/* Embeddings of ids in x[n][hidden], scaled where the architecture has it so, by a factor of the type that
- * the model computes in; and the learned positions added where there are any,
- * position 0 behind so many rows. */
+/* x[n][hidden] = embeddings of ids, times the architecture's scale, which is rounded to the type that the
+ * model computes in. An id beyond the vocabulary is a fatal error. */
 void embed_tokens(const struct config *c, const struct execution *e, const struct layer *embedding,
 	size_t n, float x[n][embedding->linear.in], const int32_t id[n]);
+/* Adds learned positions to the rows of a batch. Position 0 is row `offset` of the table. A position beyond
+ * the table is a fatal error. */
 void embed_positions(const struct layer *position, size_t offset, const struct batch *batch,
 	float x[batch->rows][position->linear.in]);
 #endif

@@ -10,6 +10,6 @@ void execution_layer(const struct execution *e, const struct part *part, struct 
 	if (e->exact_inputs)
 		*input = (struct input_scale){ 0 };
 	if (input->mode == INPUT_STATIC_MODALITY && input->modalities < e->modalities && !visual)
-		die("%s: %s: has a scale of inputs for each of %zu modalities, the tokens are of %zu",
+		die("%s: %s: has input scales for %zu modalities, the tokens have %zu",
 			part_name(part), l->path, input->modalities, e->modalities);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * execution.h -- how a model is run; what it is, its configuration says (model/config.h)
+ * execution.h -- settings for a run of a model, in addition to its configuration (model/config.h)
  *
- * Whoever runs a model has one, next to the model's configuration, and fills it before anything of the model
- * is read. Where two models are compared, each has its own. All zero: in float32, of text, as the model's
- * layers are.
+ * A tool has one struct execution for each model that it runs, and fills it before it reads the model's
+ * layers. All zero: float32, tokens of text, inputs rounded as the layers specify, keys and values not
+ * rounded.
  */
 #ifndef FORWARD_EXECUTION_H
 #define FORWARD_EXECUTION_H
@@ -16,14 +16,15 @@
 #include "product/product.h"
 
 struct execution {
-	enum compute_type compute_type;	/* what --compute-type says */
-	size_t rows;			/* of activations in a product, at most; 0: many */
+	enum compute_type compute_type;	/* of --compute-type */
+	size_t rows;			/* most rows of activations in a product; 0: many */
 	size_t modalities;		/* of the tokens; 0, 1: text only */
-	bool exact_inputs;		/* layers do not round their inputs, whatever they say */
-	struct cache_format cache;	/* of keys and values, by cache_use() */
+	bool exact_inputs;		/* inputs are not rounded, even if layers specify it */
+	struct cache_format cache;	/* of keys and values, from cache_use() */
 };
 
-/* Dies if tokens of so many modalities cannot be run through the layer of the part, unless it is visual: it
- * sees one of them. With exact_inputs its inputs are not rounded from here on. */
+/* Fatal error if the layer has static input scales for fewer modalities than the tokens have. A visual layer
+ * has tokens of one modality only and is not checked. With exact_inputs, the layer's rounding of inputs is
+ * removed. */
 void execution_layer(const struct execution *e, const struct part *part, struct layer *l, bool visual);
 #endif

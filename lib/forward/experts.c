@@ -11,23 +11,23 @@
 #include "model/layer_ref.h"
 #include "num/linalg.h"
 
-enum { ROWS = 16, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { ROWS = 16, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
 enum { GATE_UP, DOWN };
 
-/* Whether there are enough experts to give each thread some; otherwise all threads work at each. */
+/* Whether each thread gets several experts; if not, all threads work on one expert at a time. */
 static bool many(size_t experts)
 {
 	return experts >= 2 * (size_t)threads;
 }
 
-/* Dies if the block has an expert more than config.json says. */
+/* Fatal error if the block has more experts than config.json specifies. */
 static void check_beyond(const struct part *part, const struct stack *s, size_t index)
 {
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 		char *path = stack_expert_path(s, index, row->name, s->experts);
 
 		if (strchr(row->name, '#') && part_has(part, path))
-			die("%s: %s: stands beyond the %zu experts of config.json", part_name(part), path,
+			die("%s: %s: is beyond the %zu experts of config.json", part_name(part), path,
 				s->experts);
 		free(path);
 	}
@@ -115,7 +115,7 @@ static bool is_among(size_t n, const int32_t choice[n], size_t e)
 	return false;
 }
 
-/* The largest logits; what is no number is chosen only where nothing else is left. */
+/* Chooses the largest logits. NaN is chosen only if no number is left. */
 static void choose_row(const struct stack *s, int32_t choice[], float share[], const float logit[])
 {
 	double all = 0, of_chosen = 0;
@@ -175,24 +175,24 @@ void routing_add_shared(const struct stack *s, size_t m, float *y, const float *
 	}
 }
 
-/* A piece on its way through the experts. */
+/* Some tokens, and their run through the experts. */
 struct experts_pass {
 	const struct experts *e;
 	const struct routing *r;
 	const uint8_t *modality;	/* of its tokens, or NULL */
 	const float *x;
-	const struct observer *observer;	/* NULL: nobody looks at experts */
-	enum projection_name to;		/* its inputs are wanted; PROJECTIONS: what experts make */
-	size_t m, max;			/* tokens; of them the most that go through an expert at once */
+	const struct observer *observer;	/* NULL: no callback for experts */
+	enum projection_name to;		/* the run ends at its input; PROJECTIONS: at the output */
+	size_t m, max;			/* tokens; most tokens of an expert */
 };
 
-/* Of a thread. */
+/* Memory of one thread. */
 struct buffers {
-	float *wide, *middle;		/* [most][outputs of gate and up], [most][inputs of down] */
+	float *wide, *middle;		/* [max][outputs of gate and up], [max][inputs of down] */
 	struct workspace input;
 };
 
-/* What the down projection gets of x, in b->middle. */
+/* b->middle = inputs of the down projection for x. */
 static void run_gate_up(const struct experts_pass *p, struct buffers *b, size_t expert,
 	const struct batch *batch,
 	const float *x)
@@ -204,7 +204,7 @@ static void run_gate_up(const struct experts_pass *p, struct buffers *b, size_t 
 	mlp_activate(p->e->activation, batch->rows, p->e->of[expert][DOWN].in, s->out, b->middle, b->wide);
 }
 
-/* What a projection of an expert is about to multiply. */
+/* Calls the observer with n rows of inputs of a projection of an expert. */
 static void show_expert(const struct experts_pass *p, struct buffers *b, enum projection_name name,
 	size_t expert,
 	size_t n, const float *x)
@@ -217,7 +217,7 @@ static void show_expert(const struct experts_pass *p, struct buffers *b, enum pr
 			projection_rotate(s, n, x, &b->input));
 }
 
-/* The tokens of an expert: its rows become what it makes of them. */
+/* Replaces the rows of an expert by its outputs. */
 static void run_expert(const struct experts_pass *p, struct buffers *b, size_t expert)
 {
 	const struct projection *down = &p->e->of[expert][DOWN];
@@ -245,7 +245,7 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 	}
 }
 
-/* Each token's input to a row of each of its experts. */
+/* Copies the input of each token to a row of each of its experts. */
 static void gather(const struct experts_pass *p)
 {
 	const struct routing *r = p->r;
@@ -260,7 +260,7 @@ static void gather(const struct experts_pass *p)
 	}
 }
 
-/* What its experts make of each token to y. */
+/* Adds the outputs of the experts of each token to y. */
 static void combine(const struct experts_pass *p, float *y)
 {
 	const struct routing *r = p->r;

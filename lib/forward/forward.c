@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* forward.c -- a model run over all windows, part by part; see forward.h */
+/* forward.c -- runs a model over all windows, part by part; see forward.h */
 #include "forward/forward.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "forward/embed.h"
 #include "model/layer_ref.h"
 
-/* Constants, not options: results depend on them. Tokens that one thread takes through a block, and that all
- * threads take through it for an observer. */
+/* Constants, not options, since results depend on them. Tokens of a chunk of one thread, and of a chunk of
+ * all threads for an observer. */
 enum { TOKENS = 512, TOKENS_OBSERVED = 2048 };
 
 struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
@@ -28,12 +28,12 @@ struct forward *forward_open(const struct config *c, const struct execution *e, 
 	f->windows = w;
 	f->name = "the model";
 	if (w->position && w->axes > 1 && w->axes != config_last(c)->axes)
-		die("%s: /position: has %zu numbers a token, the model's positions are of %d", w->name,
+		die("%s: /position: has %zu numbers per token, the model expects %d", w->name,
 			w->axes, config_last(c)->axes ? (int)config_last(c)->axes : 1);
 	if (w->images && config_last(c)->axes > 1 && w->axes != config_last(c)->axes)
 		die("%s: /position: is missing, expected frames, rows and columns (images-import)", w->name);
 	if (w->images && !c->vision.class)
-		die("%s: /images: the model is of text alone", w->name);
+		die("%s: /images: the model reads no images", w->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);
 	if (w->images)
 		f->images = images_open(c, e, w, memory);
@@ -60,13 +60,13 @@ void forward_close(struct forward *f)
 	free(f);
 }
 
-/* What goes through a stack. */
+/* The windows that pass a stack: of tokens, or of images. */
 static const struct windows *windows_of(const struct forward *f, const struct stack *s)
 {
 	return s == config_last(f->config) ? f->windows : &f->images->windows;
 }
 
-/* n workspaces of the stack for so many tokens each. */
+/* Makes n workspaces of the stack. */
 static void make_works(struct forward *f, const struct stack *s, size_t n, size_t tokens, size_t piece)
 {
 	if (f->works == n && f->work->stack == s && f->work->tokens == tokens && f->work->piece == piece)
@@ -77,11 +77,11 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 		f->work[f->works] = work_make(s, tokens, piece, windows_of(f, s)->positions);
 }
 
-/* Windows that go through a block together. */
+/* Windows that pass a block together. */
 struct chunk { size_t first, n; };
-struct chunks { struct chunk *chunk; size_t n, tokens; };	/* tokens: the most of a chunk */
+struct chunks { struct chunk *chunk; size_t n, tokens; };	/* tokens: most tokens of a chunk */
 
-/* Each of at most so many tokens, or of one window. */
+/* Each chunk has at most `tokens` tokens, or is one window. */
 static struct chunks chunks_of(const struct windows *w, size_t tokens)
 {
 	struct chunks y = { .chunk = xalloc(w->n, sizeof *y.chunk) };
@@ -96,7 +96,7 @@ static struct chunks chunks_of(const struct windows *w, size_t tokens)
 	return y;
 }
 
-/* A chunk through a block. */
+/* Takes a chunk through the current block. */
 static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct stage stage,
 	const struct observer *observer)
 {
@@ -117,7 +117,7 @@ static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct 
 	free(sequence);
 }
 
-/* An observer wants the windows in their order, and larger chunks. */
+/* An observer receives windows in order, in larger chunks. */
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer)
 {
 	struct chunks all = chunks_of(windows_of(f, f->block->stack), observer ? TOKENS_OBSERVED : TOKENS);
@@ -128,12 +128,12 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
 	for (size_t i = 0; i < alone; i++)
 		run_chunk(f, &f->work[omp_get_thread_num()], all.chunk[i], stage, NULL);
-	for (size_t i = alone; i < all.n; i++)	/* what is left, one at a time with all threads */
+	for (size_t i = alone; i < all.n; i++)	/* the rest, one chunk at a time with all threads */
 		run_chunk(f, &f->work[0], all.chunk[i], stage, observer);
 	free(all.chunk);
 }
 
-/* What of the model stands in this part: a part of a file may see the rest of the file too. */
+/* Groups of the model in a part. A part of a file may contain the rest of the file too. */
 struct forward_found {
 	const struct part *part;
 	const struct config *config;
@@ -155,11 +155,12 @@ static void look_for_part(void *arg, const char *path)
 	if (!s)
 		return;
 	if (block >= s->blocks)
-		die("%s: %s: the config knows %zu blocks", part_name(y->part), path, s->blocks);
+		die("%s: %s: is beyond the last block, expected %zu as in /config", part_name(y->part), path,
+			s->blocks);
 	y->block[s->first + block] = true;
 }
 
-/* The blocks, or the positions, are here and this should have come before them. */
+/* Fatal error: blocks or positions came before the group. */
 static _Noreturn void missing(const struct part *part, const char *group)
 {
 	die("%s: %s/weight: is missing; embeddings are expected before the blocks", part_name(part), group);
@@ -175,7 +176,7 @@ static void embed_all_positions(struct forward *f, const struct layer *position)
 	free(sequence);
 }
 
-/* What the projector made, in the place of the embeddings of the images' tokens. */
+/* Replaces the embeddings of visual tokens by features from the projector. */
 static void embed_features(struct forward *f)
 {
 	const size_t bytes = f->hidden.width * sizeof(float);
@@ -188,7 +189,7 @@ static void embed_features(struct forward *f)
 				feature + (size_t)f->windows->feature[i] * f->hidden.width, bytes);
 }
 
-/* Tokens of images are those that stand for them, and are made before they are needed. */
+/* Visual tokens must be exactly the placeholders, and features must be computed before they are used. */
 static void check_placeholders(const struct forward *f, const struct part *part)
 {
 	const struct windows *w = f->windows;
@@ -199,11 +200,11 @@ static void check_placeholders(const struct forward *f, const struct part *part)
 
 		if ((w->id[i] == v->placeholder) != visual)
 			die("%s: /tokens: %s is %d: %s", w->name, windows_place(w, i), w->id[i], visual ?
-				"it is an image's, expected the id that stands for one" :
-				"it stands for an image, expected one there (images-import)");
+				"it belongs to an image, expected the placeholder of images" :
+				"it is the placeholder of images, expected an image there (images-import)");
 	}
 	if (f->images && f->blocks != config_last(f->config)->first)
-		die("%s: %s: is before the encoder of images, expected behind it", part_name(part),
+		die("%s: %s: is before the encoder of images, expected after it", part_name(part),
 			f->config->arch->embedding);
 }
 
@@ -237,7 +238,7 @@ static void embed(struct forward *f, const struct part *part, const struct forwa
 	}
 }
 
-/* Block i of the stack is the one at hand. */
+/* Makes block i of the stack the current block. */
 static void read_block(struct forward *f, const struct part *part, const struct stack *s, size_t i)
 {
 	const struct config *c = f->config;
@@ -247,7 +248,7 @@ static void read_block(struct forward *f, const struct part *part, const struct 
 	if (s == config_last(c) && (!f->embedded || (c->arch->position && !f->placed)))
 		missing(part, f->embedded ? c->arch->position : c->arch->embedding);
 	if (s->first + i != f->blocks)
-		die("%s: %s: block %zu was expected; the model is not whole, or out of order",
+		die("%s: %s: block %zu was expected; the model has missing blocks or another order",
 			part_name(part), stack_block_path(s, i), f->blocks);
 	if (f->block)
 		block_next(f->block, part, s, i);
@@ -255,7 +256,8 @@ static void read_block(struct forward *f, const struct part *part, const struct 
 		f->block = block_read(part, c, f->execution, s, i);
 }
 
-/* The blocks of a stack that are in the part; those of an encoder that has nothing to see are passed over. */
+/* Runs the blocks of a stack that are in the part. Without images, blocks of an encoder and projector are
+ * skipped. */
 static void run_stack(struct forward *f, const struct part *part, const struct stack *s, const bool found[],
 	void (*run)(void *arg, struct forward *f), void *arg)
 {
@@ -290,7 +292,7 @@ bool forward_blocks(struct forward *f, const struct part *part, const struct obs
 		run_stack(f, part, s, found.block + s->first, run, arg);
 	}
 	if (found.head && f->blocks != c->blocks)
-		die("%s: holds %zu blocks, the config says %zu", part_name(part), f->blocks, c->blocks);
+		die("%s: has %zu blocks, expected %zu as in /config", part_name(part), f->blocks, c->blocks);
 	free(found.block);
 	if (f->blocks == c->blocks && f->block) {
 		block_free(f->block);

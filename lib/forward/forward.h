@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * forward.h -- a model run over all windows, part by part as it streams in
+ * forward.h -- runs a model over all windows, part by part as it streams in
  *
- * The hidden states of all windows are the work space: a part of the model
- * (embeddings, a block) is loaded once, all windows go through it, and it can
- * be forgotten. Each thread takes some windows at a time through a block; where
- * there are fewer such chunks than threads, and for an observer, who
- * expects windows in their order, all threads work at one. Products are cut into
- * the same tiles either way. The head ends it: negative log-likelihoods of the
- * targets, or logits.
+ * Calling sequence: forward_open(); forward_part() for each part until it returns true; then logits_score(),
+ * logits_tiles() or logits_of() (forward/logits.h); forward_close(). A part that is missing or out of order
+ * is a fatal error.
+ *
+ * A part (embeddings, a block) is loaded once, and all windows pass it. Only the hidden states of all windows
+ * remain afterwards. Each thread takes a chunk of windows through a block. All threads work on one chunk if
+ * there are fewer chunks than threads, and for an observer, which expects windows in order. Products are cut
+ * into the same tiles in both cases.
  */
 #ifndef FORWARD_FORWARD_H
 #define FORWARD_FORWARD_H
@@ -28,37 +29,38 @@ struct forward {
 	const struct config *config;
 	const struct execution *execution;
 	const struct windows *windows;
-	const char *name;		/* of the model's file, for messages */
+	const char *name;		/* file of the model, for messages */
 	struct hidden hidden;		/* [rows of the windows][hidden] of the language model */
 	struct images *images;		/* NULL: the windows have none */
 	size_t works;
 	struct work *work;		/* [works], one a thread */
-	struct block *block;		/* at hand, until all are done: its memory serves the next */
-	const struct linear *embedding;	/* in place of the part's; NULL: that one */
+	struct block *block;		/* the current block; the next one reuses its memory */
+	const struct linear *embedding;	/* used instead of the embedding of the part; NULL: not */
 	bool embedded, placed, normed;
-	size_t blocks;			/* done */
+	size_t blocks;			/* number of finished blocks */
 };
 
-/* memory: bytes of hidden states that stay in memory. config, execution and windows must outlive it. Dies
- * where a token's position is beyond the model's, or where there are images and the model sees none. Without
- * images the encoder and the projector are passed over. */
+/* memory: bytes of hidden states that are kept in memory. config, execution and windows must outlive the
+ * result. A token's position beyond the model's is a fatal error, and so are images for a model of text.
+ * Without images, the encoder and the projector are skipped. */
 struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
 	size_t memory);
 void forward_close(struct forward *f);
 
 /*
- * Runs whatever the part holds of embeddings and blocks; the parts must come
- * in order. observer may be NULL. Returns whether it also has the head, before
- * which all blocks must be done.
+ * Runs the embeddings and blocks of a part; parts must come in order. observer may be NULL. Returns whether
+ * the part has the head; all blocks must be finished by then.
  */
 bool forward_part(struct forward *f, const struct part *part, const struct observer *observer);
 /*
- * The same with the blocks in the hands of the caller, the observer sees the rest: run() is called with each,
- * f->block, and takes all windows through it, by one forward_stage() or by several (block_stage()).
+ * forward_part(), but the caller runs the blocks. run() is called for each block, which is f->block, and must
+ * take all windows through it, by one forward_stage() or by several (block_stage()). The observer receives
+ * the inputs of layers outside of blocks.
  */
 bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg);
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
-/* The hidden states become the inputs of the output layer, once; logits_score() does it too. */
+/* Applies the final norm: hidden states become inputs of the output layer. A second call has no effect.
+ * logits_score() and logits_tiles() call it. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);
 #endif

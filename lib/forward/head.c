@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 
-/* As chosen, or with the weights that are kept; the head may have moved since they were prepared. */
+/* The chosen product, with the kept weights if any. The head may have moved since they were prepared. */
 static struct product product_of(const struct head *h)
 {
 	struct product p = h->kept;
@@ -24,7 +24,7 @@ struct head head_read(const struct part *part, const struct config *c, const str
 
 	if (!part_has(part, c->arch->head))
 		die("%s: %s: is missing%s", part_name(part), c->arch->head, !c->tied ? "" :
-			"; a tied head is stored as a hard link to the embeddings, import the model anew");
+			"; a tied head is stored as a hard link to the embeddings: import the model again");
 	h.norm = stack_final_norm(last) ? norm_read(part, stack_final_norm(last), last, last->hidden) :
 		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(part, c->arch->head, c->vocab, last->hidden);

@@ -2,7 +2,12 @@
 /*
  * head.h -- final norm and output layer
  *
- * The weights of a large vocabulary are prepared tile by tile, or kept for many small products.
+ * The weights of a large vocabulary are prepared tile by tile. For many small products they are prepared once
+ * and kept (`keep`).
+ *
+ * Calling sequence: head_read(); head_norm() on rows of hidden states; head_forward() for all logits, or for
+ * some entries of the vocabulary head_product(), product_input(), head_logits() and head_release();
+ * head_free(). A head that is missing, or whose shape is wrong, is a fatal error.
  */
 #ifndef FORWARD_HEAD_H
 #define FORWARD_HEAD_H
@@ -20,28 +25,30 @@
 struct head {
 	const struct config *config;
 	const struct execution *execution;
-	struct norm norm;		/* without a gain: there is none */
+	struct norm norm;		/* without a gain: the model has no final norm */
 	struct layer layer;
-	void *weight;			/* of the whole vocabulary, prepared and kept; NULL: tile by tile */
-	struct product kept;		/* with `weight`; head_product() gives it */
+	void *weight;			/* kept weights of the whole vocabulary; NULL: tile by tile */
+	struct product kept;		/* product with `weight`; head_product() returns it */
 };
-/* keep: the prepared weights, of a model that takes a few tokens at a time. c and e must outlive the head. */
+/* keep: keep the prepared weights, for a model that is run on few tokens at a time. c and e must outlive the
+ * head. */
 struct head head_read(const struct part *part, const struct config *c, const struct execution *e, bool keep);
 void head_free(struct head *h);
 
-/* The norm of the batch's rows x, which the output layer is fed; y may be x. */
+/* y = the final norm of the batch's rows x, the input of the output layer. y may be x. */
 void head_norm(const struct head *h, const struct batch *batch, float y[batch->rows][h->norm.n],
 	const float x[batch->rows][h->norm.n], const struct observer *observer);
-/* The product with entries [first, first + n); workspace: head_workspace() bytes, for its weights. */
+/* The product with entries [first, first + n) of the vocabulary. workspace: head_workspace() bytes for
+ * weights. */
 size_t head_workspace(const struct head *h, size_t n);
 struct product head_product(const struct head *h, size_t first, size_t n, void *workspace);
-/* When it is done, before the workspace is used again. */
+/* Ends the use of a product. Call it before the workspace is used again. */
 void head_release(const struct head *h, struct product *p);
-/* Logits of these of its entries, soft-capped where the model is, of inputs as product_input() makes them of
- * head_norm()'s rows. */
+/* y = logits of entries [first, first + n), soft-capped if the model has a cap. input: from product_input()
+ * on m rows of head_norm(). */
 void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,
 	float y[m][n], const void *input);
-/* The same of the whole vocabulary, of rows of head_norm(); modality of each, or NULL: all 0. */
+/* y = logits of the whole vocabulary for m rows x of head_norm(). modality: of each row; NULL: all 0. */
 void head_forward(const struct head *h, size_t m, float y[m][h->config->vocab], const float x[m][h->norm.n],
 	const uint8_t *modality);
 #endif

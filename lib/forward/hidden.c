@@ -15,7 +15,7 @@ static float *map_scratch(size_t bytes)
 	int fd = scratch_file(), e;
 	void *p;
 
-	e = posix_fallocate(fd, 0, (off_t)bytes);	/* now, or a full disk is a signal later */
+	e = posix_fallocate(fd, 0, (off_t)bytes);	/* otherwise a full disk is a signal later */
 	errno = e;
 	if (e)
 		die("%s: no room for %zu MiB of hidden states (--memory, TMPDIR):", scratch_folder(),

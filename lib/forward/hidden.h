@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hidden.h -- the hidden states of all windows, rows of floats, zeroed
+ * hidden.h -- memory for the hidden states of all windows, zeroed
  *
- * In memory up to a limit, beyond it in an unlinked file under $TMPDIR (default
- * /var/tmp).
+ * It is allocated up to a limit of bytes. Beyond the limit it is an unlinked file in $TMPDIR (default
+ * /var/tmp). Failure is a fatal error.
  */
 #ifndef FORWARD_HIDDEN_H
 #define FORWARD_HIDDEN_H
@@ -13,7 +13,7 @@
 struct hidden {
 	size_t rows, width, bytes;
 	float *x;			/* [rows][width] */
-	bool mapped;			/* in the file */
+	bool mapped;			/* x is the file */
 };
 struct hidden hidden_make(size_t rows, size_t width, size_t limit);
 void hidden_free(struct hidden *h);

@@ -8,13 +8,14 @@
 #include "base/size.h"
 #include "vision/vision.h"
 
-/* Rows of an image, of its class token too. */
+/* Rows of an image, with its class token. */
 static size_t rows_of_image(const struct images *m, size_t i)
 {
 	return vision_rows(m->config, m->image[i].rows, m->image[i].columns);
 }
 
-/* A sequence of each image; of two axes, the places of its rows. */
+/* Makes a sequence of each image. An encoder with two axes gets the row and column of each patch as position.
+ */
 static void make_windows(struct images *m, const char *name, size_t n)
 {
 	const struct stack *s = config_encoder(m->config);
@@ -29,7 +30,7 @@ static void make_windows(struct images *m, const char *name, size_t n)
 		y->longest = max(y->longest, rows_of_image(m, i));
 		y->positions = max(y->positions, max(m->image[i].rows, m->image[i].columns));
 	}
-	y->index = xalloc(y->rows, sizeof *y->index);	/* all 0: each row sees all of its image */
+	y->index = xalloc(y->rows, sizeof *y->index);	/* all 0: each row attends to its whole image */
 	if (y->axes < 2)
 		return;
 	y->position = xalloc(y->rows, y->axes * sizeof *y->position);
@@ -75,10 +76,10 @@ void images_close(struct images *m)
 void images_prepare(struct images *m, const struct part *part)
 {
 	m->processor = processor_of(part);
-	m->processor.name = m->prepared_by = xformat("%s", m->processor.name);	/* the part will be gone */
+	m->processor.name = m->prepared_by = xformat("%s", m->processor.name);	/* outlives the part */
 }
 
-/* What stands beside the patches. */
+/* Additions to the patches. */
 struct images_places {
 	const float *class;		/* [hidden] or NULL */
 	struct layer position;
@@ -97,7 +98,7 @@ static float *read_class(const struct images *m, const struct part *part)
 	return x;
 }
 
-/* Rows of an image: the class token before them, positions added, and normed. */
+/* Puts the class token first, adds positions, and applies the norm. x: the rows of an image. */
 static void place_patches(const struct images *m, const struct images_places *p, size_t rows, float *x)
 {
 	const size_t hidden = m->hidden.width;

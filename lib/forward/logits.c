@@ -9,12 +9,12 @@
 #include "base/thread.h"
 #include "forward/score.h"
 
-/* Constants, not options: results depend on them. Rows and entries of the vocabulary that are one tile of
- * logits, entries whose weights are made at once. */
+/* Constants, not options, since results depend on them: rows and entries of the vocabulary of a tile of
+ * logits, and entries whose weights are prepared at once. */
 enum { HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192 };
-enum { MODELS = 2 };	/* side by side, at most */
+enum { MODELS = 2 };	/* at most, at the same time */
 
-/* A tile of weights of each model, and the logits and inputs of one thread. */
+/* Arguments of logits_tiles(), and the current weights of each model. */
 struct tiles {
 	size_t models;
 	struct forward *const *f;
@@ -24,7 +24,7 @@ struct tiles {
 	void *arg;
 };
 
-/* Rows i .. i + m - 1 over entries first .. first + n - 1, which t->product holds. */
+/* Rows i .. i + m - 1, entries first .. first + n - 1, whose weights are in t->product. */
 static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[],
 	void *workspace[])
 {
@@ -47,7 +47,7 @@ static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, s
 	}
 }
 
-/* All rows over these entries. */
+/* All rows, entries first .. first + n - 1. */
 static void tile_columns(const struct tiles *t, size_t first, size_t n)
 {
 	size_t rows = t->f[0]->hidden.rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* norm.c -- norms of rows, as a file holds them; see norm.h */
+/* norm.c -- see norm.h */
 #include "forward/norm.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * norm.h -- norms of rows, as a file holds them
+ * norm.h -- RMS norms and LayerNorms of rows
  *
  *	rms	x / √(mean x² + eps) · gain
  *	layer	(x - mean) / √(variance + eps) · gain + shift
@@ -15,10 +15,12 @@ struct norm {
 	enum norm_kind kind;		/* attribute `norm` of the group, else the architecture's */
 	size_t n;
 	double eps;
-	float *gain, *shift;		/* the architecture's offset is in the gain; shift may be NULL */
+	float *gain, *shift;		/* gain: with the architecture's offset; shift may be NULL */
 };
+/* Reads the norm `path` of `width` channels. A missing gain is a fatal error, and so is a missing shift if
+ * the norm is a LayerNorm by the architecture, without an attribute. */
 struct norm norm_read(const struct part *part, const char *path, const struct stack *s, size_t width);
 void norm_free(struct norm *n);
-/* y may be x. */
+/* y = the norm of m rows x; y may be x. */
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* observer.h -- who sees what the linear layers of a model are fed */
+/* observer.h -- callbacks on the inputs of linear layers */
 #ifndef FORWARD_OBSERVER_H
 #define FORWARD_OBSERVER_H
 #include <stddef.h>
@@ -7,14 +7,16 @@
 #include "model/config.h"
 
 /*
- * Sees the input of a projection as its weights multiply it, x[batch->rows][in]: after an online
- * Hadamard, before any rounding of activations. For the head, block is the number
- * of blocks. see NULL: nobody looks, but windows go together as if; a pointer of NULL: they need not.
+ * see() receives the input x[batch->rows][in] of a projection, after an online Hadamard and before any
+ * rounding of activations. For the head, `block` is the number of blocks. With see = NULL no callback is
+ * made, but windows are grouped as for one, so that sums are the same to the bit. Without an observer (NULL)
+ * they are not grouped.
  *
- * Of a mixture of experts see() gets what all tokens give; expert() sees the inputs of an expert, x[rows][in]
- * of the tokens that reached it, in their order. Behind these, as many tokens as to_send() says, the first of
- * the batch, are sent through the expert whether they reached it or not, to no other end: sent() sees what
- * its down projection gets. Threads call these three for different experts at once.
+ * In a mixture of experts, see() receives the inputs of projections that all tokens pass. expert() receives
+ * the inputs x[rows][in] of an expert, for the tokens that reached it, in order. The first to_send() tokens
+ * of the batch are also run through the expert, whether they reached it or not; sent() receives the inputs of
+ * its down projection for them, and nothing else uses them. Threads call these three functions for different
+ * experts at the same time.
  */
 struct observer {
 	void (*see)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,

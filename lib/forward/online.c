@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 
-enum { FEW_NUMBERS = 1 << 16 };	/* below which one thread is quicker */
+enum { FEW_NUMBERS = 1 << 16 };	/* up to which one thread is faster */
 
 void online_set(struct online *o, size_t in, size_t order)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * online.h -- rotations in the forward pass: of inputs before a product, of outputs after it, of queries and
- * keys before attention
+ * online.h -- rotations at run time: of the inputs and outputs of products, of queries and keys
  */
 #ifndef FORWARD_ONLINE_H
 #define FORWARD_ONLINE_H
@@ -10,21 +9,22 @@
 #include "num/hadamard.h"
 #include "quant/linear.h"
 
-/* Zeroed at first. */
+/* A Hadamard matrix, and signs that precede it. Zero it before the first use. */
 struct online {
-	struct hadamard h;		/* n 0: none */
+	struct hadamard h;		/* n = 0: none */
 	void *memory;			/* of its matrices */
-	const int8_t *signs;		/* [n] that numbers are multiplied by before it; NULL: none; a view */
+	const int8_t *signs;		/* [n] factors before the matrix; NULL: none; not owned */
 };
 
-/* Makes it a matrix of in / order blocks, or none for order 0; one that it is already is not built again.
- * Dies if there is no such matrix. */
+/* Sets a matrix of in / order blocks of this order; order 0: none. An unchanged matrix is not built again. An
+ * order without a known matrix is a fatal error. */
 void online_set(struct online *o, size_t in, size_t order);
-/* The same with signs: a layer's rotation of n numbers, which must stay as long as it is used. */
+/* Sets the rotation of a layer's n inputs or outputs: matrix and signs. The signs must outlive the use of o.
+ */
 void online_rotation(struct online *o, size_t n, const struct linear_rotation *r);
-/* Whether it changes anything. */
+/* Whether o is not the identity. */
 bool online_rotates(const struct online *o);
-/* Rotates rows of n numbers, which start every n; or passes them through the inverse. */
+/* Rotates m rows x[m][n]; online_undo() applies the inverse. */
 void online_apply(const struct online *o, size_t n, size_t m, float x[m][n]);
 void online_undo(const struct online *o, size_t n, size_t m, float x[m][n]);
 void online_free(struct online *o);

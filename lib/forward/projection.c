@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "model/layer_ref.h"
 
-enum { FEW_NUMBERS = 1 << 16 };	/* below which one thread is quicker */
+enum { FEW_NUMBERS = 1 << 16 };	/* up to which one thread is faster */
 
 static void set_bias(struct projection *s, size_t i)
 {
@@ -28,7 +28,8 @@ static void release_weights(struct projection *s, size_t first, size_t n)
 		product_release(&s->product[i]);
 }
 
-/* Prepares the weights of layers first .. first + n - 1; of all, if they need other memory than before. */
+/* Prepares the weights of layers first .. first + n - 1, or of all layers if the size of the memory changes.
+ */
 static void prepare_weights(struct projection *s, size_t first, size_t n)
 {
 	size_t bytes = 0, end = 0;
@@ -75,7 +76,7 @@ static void check_rotation(const struct projection *s, const struct part *part, 
 			part_name(part), l->path, s->layer->path);
 }
 
-/* One more layer, behind the others. */
+/* Appends a layer. */
 static void projection_add(struct projection *s, const struct part *part, const struct execution *e,
 	bool visual,
 	const char *path, size_t out, bool bias)
@@ -85,7 +86,7 @@ static void projection_add(struct projection *s, const struct part *part, const 
 	*l = layer_read(part, path, out, s->in);
 	execution_layer(e, part, l, visual);
 	if (bias && !l->linear.bias)
-		die("%s: %s/bias: is missing; this model's layers of the kind have one", part_name(part),
+		die("%s: %s/bias: is missing; such layers of this model have a bias", part_name(part),
 			path);
 	check_rotation(s, part, l);
 	online_rotation(&s->online, s->in, &l->linear.rotation_in);
@@ -185,7 +186,7 @@ void *workspace_of(struct workspace *w, size_t bytes)
 	return w->memory;
 }
 
-/* Layers from i on that are one product with it. */
+/* Number of layers from i on that are one product with layer i. */
 static size_t joined(const struct projection *s, size_t i)
 {
 	size_t n = 1;
@@ -196,7 +197,7 @@ static size_t joined(const struct projection *s, size_t i)
 	return n;
 }
 
-/* Whether a layer before i multiplies the same, so that it is done. */
+/* Whether layer i was multiplied already, with an earlier layer of the same input. */
 static bool is_done(const struct projection *s, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -212,12 +213,14 @@ static size_t bytes_of_rows(size_t m, size_t n)
 	return ceil_div(m * n * sizeof(float), LINE) * LINE;
 }
 
-/* Bytes of m rows of rotated inputs, in front of what products need, and of outputs, behind that. */
+/* Parts of the workspace: rotated inputs, then workspace of the product, then outputs before the inverse
+ * rotation. Bytes of the first: */
 static size_t bytes_rotated(const struct projection *s, size_t m)
 {
 	return online_rotates(&s->online) ? bytes_of_rows(m, s->in) : 0;
 }
 
+/* Bytes of the third. */
 static size_t bytes_after(const struct projection *s, size_t m)
 {
 	size_t n = 0;
@@ -228,7 +231,7 @@ static size_t bytes_after(const struct projection *s, size_t m)
 	return bytes_of_rows(m, n);
 }
 
-/* m rows of x, rotated, at the start of the workspace, which has room for `more` behind them. */
+/* Rotates m rows of x into the start of the workspace, and reserves `more` bytes after them. */
 static const float *rotate(const struct projection *s, size_t m, const float *x, size_t more,
 	struct workspace *workspace)
 {
@@ -253,7 +256,7 @@ void projection_show(const struct projection *s, const struct batch *batch, cons
 	observe(observer, s->block, s->name, batch, s->in, projection_rotate(s, batch->rows, x, workspace));
 }
 
-/* Layer i by way of z, memory for its outputs, which pass the inverse of its rotation. */
+/* Computes layer i with a rotation of outputs. z: memory for the outputs before the inverse rotation. */
 static void run_rotated(const struct projection *s, size_t i, size_t m, size_t stride, float y[m][stride],
 	const void *input, void *z, bool add)
 {

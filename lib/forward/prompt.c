@@ -6,8 +6,8 @@
 #include <string.h>
 #include "base/error.h"
 
-/* Rows are counted where there is no memory for them yet. place, index: in the prompt, before and after
- * reordering. */
+/* Appends a row; without memory, only counts it. place: storage order in the prompt. index: order before
+ * AIFS. */
 static void put_row(struct windows *w, const struct stretch *s, size_t at, int32_t target, size_t place,
 	int32_t index)
 {
@@ -28,7 +28,7 @@ static void put_row(struct windows *w, const struct stretch *s, size_t at, int32
 			w->index ? index : (int32_t)place;
 }
 
-/* The window of the rows from `first` on is whole. */
+/* Ends the window that begins at row `first`. */
 static void end_window(struct windows *w, size_t first, size_t past, size_t prefix)
 {
 	const size_t length = w->rows - first;

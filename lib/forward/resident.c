@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* resident.c -- a whole model in memory, stepped token by token; see resident.h */
+/* resident.c -- a whole model in memory, run token by token; see resident.h */
 #include "forward/resident.h"
 #include <stdlib.h>
 #include <string.h>

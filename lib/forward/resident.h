@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * resident.h -- a whole language model in memory, stepped token by token behind a cache
+ * resident.h -- a whole language model in memory, run token by token with a KV cache
+ *
+ * Calling sequence: resident_open(); work_make() and cache_make(); resident_step() for each step;
+ * resident_close().
  */
 #ifndef FORWARD_RESIDENT_H
 #define FORWARD_RESIDENT_H
@@ -15,19 +18,19 @@
 struct resident {
 	const struct config *config;
 	const struct execution *execution;
-	struct layer embedding, position;	/* position.path NULL: none */
+	struct layer embedding, position;	/* position.path NULL: no learned positions */
 	struct block **block;			/* [blocks] of the language model */
 	struct head head;
 };
 
-/* The part holds the whole tree and must stay as long as the model does. */
+/* The part contains the whole model and must outlive the result. */
 struct resident resident_open(const struct part *part, const struct config *c, const struct execution *e);
 void resident_close(struct resident *r);
 
 /*
- * Logits after more ids of each sequence, the last position only; Sequence s of
- * the batch stands in the cache's place s, behind sequence[s].past tokens there:
- * past + length ≤ cache->capacity, sequences ≤ cache->sequences, rows ≤ w->tokens.
+ * Appends ids to each sequence and computes the logits of its last position. Sequence s of the batch uses
+ * slot s of the cache, which has sequence[s].past tokens: past + length ≤ cache->capacity, sequences ≤
+ * cache->sequences, rows ≤ w->tokens.
  */
 void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
 	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rotary.h -- rotary positions: tables of cosines and sines, and rotating queries and keys by them
+ * rotary.h -- rotary positions: tables of cosines and sines, and the rotation of queries and keys
  *
  * Pair i of a head's channels at position p is rotated by the angle p · frequency[i] (model/rope.h).
  */
@@ -14,26 +14,25 @@
 /* Cosines and sines of every position and frequency, times `scale`. */
 struct rope {
 	size_t positions, half;		/* 2 · half channels of a head are rotated */
-	bool interleaved;		/* (x_2i, x_2i+1); else (x_i, x_i+half), Hugging Face's rotate_half */
+	bool interleaved;		/* pairs (x_2i, x_2i+1); else (x_i, x_i+half), as in transformers */
 	float *cosine, *sine;		/* [positions][half] */
-	const uint8_t *axis;		/* [half] which number of a position each pair goes by; NULL: 0 */
+	const uint8_t *axis;		/* [half] axis of the position that each pair uses; NULL: 0 */
 };
 struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
 	bool interleaved);
 void rope_free(struct rope *r);
-/* Rotates the pairs of each head's first 2 · half channels by the angle of the position, a number for each
- * axis. */
+/* Rotates the pairs of the first 2 · half channels of each head. position: one number per axis. */
 void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
 	float x[heads][head_dim]);
 
-/* The tables of a stack, for so many positions; those of a setting that it does not have are empty. */
+/* The tables of a stack for `positions` positions, one for each setting of RoPE. Unused ones are empty. */
 struct rotary {
 	const struct stack *stack;
 	struct rope rope[ROPES];
 };
 struct rotary rotary_make(const struct stack *s, size_t positions);
 void rotary_free(struct rotary *r);
-/* Rotates the queries and keys of a row, which lie side by side, by the setting of the block. position: of so
- * many axes; one number counts for all axes of the stack, as in a text. */
+/* Rotates the queries and keys of a row, which follow each other, by the setting of the block. position:
+ * [axes]. With one axis, its number is used for all axes of the stack, as for text. */
 void rotary_apply(const struct rotary *r, size_t block, const int32_t position[], size_t axes, float row[]);
 #endif

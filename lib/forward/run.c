@@ -14,7 +14,7 @@ struct run *run_open(const char *path, enum compute_type type, const struct cach
 	r->in = input_open(path, model_layout, "model");
 	r->part = input_next(r->in);
 	if (part_number(r->part, "/", "shards", 0) > 1)
-		die("%s: is one shard of several; expected a whole model: tensor-join puts them together",
+		die("%s: is one of several shards, expected a whole model (tensor-join joins shards)",
 			part_name(r->part));
 	r->config = config_open(r->part);
 	r->execution.compute_type = type;
@@ -25,8 +25,8 @@ struct run *run_open(const char *path, enum compute_type type, const struct cach
 void run_match(const struct run *model, const struct run *reference)
 {
 	if (model->config->vocab != reference->config->vocab)
-		die("%s: /config: has a vocabulary of %zu, %s one of %zu: "
-			"compare likelihoods only, by -o and --paired", input_name(reference->in),
+		die("%s: /config: has a vocabulary of %zu, the vocabulary of %s has %zu: "
+			"only likelihoods can be compared, by -o and --paired", input_name(reference->in),
 			reference->config->vocab, input_name(model->in), model->config->vocab);
 }
 
@@ -37,7 +37,7 @@ void run_begin(struct run *r, const struct windows *w, size_t memory)
 	r->forward = forward_open(r->config, &r->execution, w, memory);
 }
 
-/* The part at hand, and unless it has the head, the next one is. */
+/* Runs the current part; reads the head if the part has it, else the next part. */
 static void advance(struct run *r)
 {
 	if (!r->part)

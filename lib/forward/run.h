@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * run.h -- models run over the same windows as they stream in, up to their heads
+ * run.h -- runs models over the same windows as they stream in, up to their heads
  *
- * The models advance in step, a part of one, then a part of the next, so that
- * each may come from a pipe and only a block of each is at hand. Every function
- * dies on bad data.
+ * Calling sequence: run_open() for each model; run_match() for two models; run_begin() for each;
+ * run_to_heads(); logits_score() or logits_tiles() (forward/logits.h); run_close(). run_score() does the last
+ * four for one model.
+ *
+ * The models advance in turns, by one part each. So each may come from a pipe, and only one block of each is
+ * in memory. Bad data is a fatal error.
  */
 #ifndef FORWARD_RUN_H
 #define FORWARD_RUN_H
@@ -21,25 +24,24 @@ struct run {
 	struct input *in;
 	struct part *part;		/* the current part */
 	const struct config *config;
-	struct execution execution;	/* its rows and modalities by run_begin() */
+	struct execution execution;	/* run_begin() sets its rows and modalities */
 	struct forward *forward;
 	struct head head;
-	bool ended;			/* at the head */
+	bool ended;			/* the current part has the head */
 };
 
-/* The first part, and so the config, is read. path NULL or "-": standard input. kv: what an option
- * says of keys and values. */
+/* Opens a model and reads its first part, with the config. path NULL or "-": standard input. kv: the option
+ * of the format of keys and values. */
 struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv);
-/* Dies unless both have one size of vocabulary, as logits_tiles() expects it. */
+/* Fatal error unless both models have the same size of vocabulary, as logits_tiles() needs. */
 void run_match(const struct run *model, const struct run *reference);
-/* memory: bytes of hidden states that stay in memory. windows must outlive it. */
+/* memory: bytes of hidden states that are kept in memory. The windows must outlive r. */
 void run_begin(struct run *r, const struct windows *w, size_t memory);
-/* All parts up to the heads, for logits_score() or logits_tiles(). */
+/* Runs all parts up to the heads. */
 void run_to_heads(size_t models, struct run *const r[models]);
-/* Runs it over the windows as above, -log p of each target as logits_score(), and closes it. likeliest: as
- * there, or NULL. */
+/* Runs a model over the windows and closes it. nll, likeliest: as in logits_score(). */
 void run_score(struct run *r, const struct windows *w, size_t memory, double nll[w->targets],
 	uint8_t *likeliest);
-/* Reads what follows the head first: a stream that is cut short there is an error too. */
+/* Reads the rest of the input, so that a truncated stream is detected, then frees. */
 void run_close(struct run *r);
 #endif

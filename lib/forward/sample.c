@@ -10,8 +10,7 @@
 #include "base/thread.h"
 #include "forward/resident.h"
 
-/* Constants, not options: sequences that are stepped together, at most, and what their keys and values may
- * take. */
+/* Constants, not options: most sequences that are run together, and most bytes of their keys and values. */
 enum { SEQUENCES = 32 };
 static const size_t CACHE = (size_t)1 << 30;
 
@@ -50,11 +49,11 @@ static void draw(const char *name, const struct config *c, size_t sequences,
 		for (size_t i = 0; i < c->vocab; i++)
 			not_finite += y[i] - y[i];
 		if (not_finite != 0)
-			die("%s: the model gives logits that are not finite: its numbers overflow", name);
+			die("%s: logits are not finite: numbers of the model overflow", name);
 
 		if (c->bos >= 0)
 			y[c->bos] = -INFINITY;
-		if (c->vision.class)	/* there is no image for it */
+		if (c->vision.class)	/* it would need an image */
 			y[c->vision.placeholder] = -INFINITY;
 		for (size_t i = 0; i < c->eos_count; i++)
 			if (c->eos[i] >= 0 && (size_t)c->eos[i] < c->vocab)
@@ -73,7 +72,7 @@ struct job {
 	int32_t *id;
 };
 
-/* Sequences first .. first + together - 1, token by token: one thread's work from beginning to end. */
+/* Draws sequences first .. first + together - 1, token by token. One thread runs it. */
 static void draw_sequences(struct job *j, size_t first, struct work *work, struct cache *cache, float *logits,
 	int32_t *next)
 {
@@ -117,7 +116,7 @@ void sample_tokens(const struct part *part, const struct config *c, const struct
 	max = one && one < CACHE ? min(SEQUENCES, CACHE / one) : 1;
 	batches = (sequences + max - 1) / max;
 	together = j.together = (sequences + batches - 1) / batches;
-	/* A batch is one thread's; where there is but one, its products are divided. */
+	/* One thread per batch. All threads share the products of a single batch. */
 	#pragma omp parallel num_threads(threads_for(batches))
 	{
 		struct work work = work_make(last, together, together, ctx);

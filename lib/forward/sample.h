@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sample.h -- token ids drawn from a model
+ * sample.h -- draws token ids from a model
  *
- * Each sequence is BOS and the ctx - 1 ids drawn after it. The random number
- * of an id is a function of the seed and of its place in the result.
+ * Each sequence is BOS and the ctx - 1 ids drawn after it. BOS, ends of sequences and placeholders of images
+ * are never drawn. The random number of an id is a function of the seed and of the place of the id in the
+ * result.
  */
 #ifndef FORWARD_SAMPLE_H
 #define FORWARD_SAMPLE_H
@@ -13,11 +14,12 @@
 #include "io/part.h"
 #include "model/config.h"
 
-/* One id from p ∝ exp(logit / temperature), by the inverse distribution function at u in [0, 1); ids of
- * -infinity are never drawn. Temperature 0: the likeliest, the first on ties. */
+/* One id from p ∝ exp(logit / temperature), by the inverse distribution function at u in [0, 1). An id with
+ * the logit -infinity is never drawn. Temperature 0: the most likely id (ties: the lowest id). */
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u);
 
-/* n ids, sequence after sequence; the last one may be cut. The part holds the whole model. */
+/* Draws n ids, sequence after sequence; the last sequence may be shorter. The part contains the whole model.
+ * Logits that are not finite are a fatal error. */
 void sample_tokens(const struct part *part, const struct config *c, const struct execution *e, size_t ctx,
 	double temperature, uint64_t seed, size_t n, int32_t id[n]);
 #endif

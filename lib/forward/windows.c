@@ -9,12 +9,13 @@
 enum { LARGEST_DEFAULT = 2048 };
 
 struct convention {
-	/* Where a BOS stands: before the text, if the tokenizer adds one; before the ids of each window;
-	 * in the place of each window's first id (that before the text counts), if the tokenizer adds one. */
+	/* Place of a BOS. TEXT: before the text, if the tokenizer adds one. WINDOW: before the ids of each
+	 * window. REPLACES: before the text and in place of each window's first id, if the tokenizer adds
+	 * one. */
 	enum { BOS_TEXT, BOS_WINDOW, BOS_REPLACES } bos;
-	bool half;		/* only what follows the window's middle is a target */
-	bool slides;		/* windows overlap, to the last id; targets are what none before has scored */
-	bool plain;		/* of one text whose tokens stand in their places, without a final newline */
+	bool half;		/* targets are in the second half of a window only */
+	bool slides;		/* windows overlap, up to the last id; each id is a target once */
+	bool plain;		/* needs one text in storage order; leaves out a final newline */
 };
 
 static const struct convention conventions[] = {
@@ -32,23 +33,23 @@ size_t windows_ctx(size_t ctx, size_t positions)
 	if (!ctx)
 		ctx = positions && positions < LARGEST_DEFAULT ? positions : LARGEST_DEFAULT;
 	if (ctx < 2)
-		die("the model has %zu positions, a window takes 2 at least", positions);
+		die("the model has %zu positions, expected at least 2 for a window", positions);
 	if (positions && ctx > positions)
-		warn("--ctx %zu is longer than the %zu positions the model was made for", ctx, positions);
+		warn("--ctx %zu is larger than the %zu positions of the model", ctx, positions);
 	return ctx;
 }
 
-/* How each text is cut, and the windows so far. */
+/* How texts are cut, and the windows so far. */
 struct window_cut {
 	const char *name;		/* of the file */
 	const struct tokens *t;
 	const struct convention *c;
-	bool lead, each;		/* a BOS before the text, in every window */
-	size_t ctx, step;		/* from a window to the next, the BOS before the text counted */
-	struct windows w;		/* without memory: only counted */
+	bool lead, each;		/* a BOS before the text; a BOS in every window */
+	size_t ctx, step;		/* step: ids from window to window, with the BOS before the text */
+	struct windows w;		/* without memory, windows are only counted */
 };
 
-/* A window of a BOS, if it has one, and tokens `from` on; its targets stand at places `target` on. */
+/* A window: bos (0 or 1) BOS, then tokens from `from` on. Its targets are at places from `target` on. */
 struct window { size_t row, length, bos, from, target; };
 
 static void set_target(struct window_cut *k, const struct window *v, size_t place, size_t next)
@@ -62,7 +63,7 @@ static void set_target(struct window_cut *k, const struct window *v, size_t plac
 		k->w.bytes += k->t->bytes[i];
 }
 
-/* The targets of a window whose tokens were reordered: those of the next index. */
+/* Targets of a window whose tokens were reordered: the target of an index is the token of the next index. */
 static void targets_by_index(struct window_cut *k, const struct window *v)
 {
 	size_t *place = xalloc(v->length, sizeof *place);
@@ -74,7 +75,7 @@ static void targets_by_index(struct window_cut *k, const struct window *v)
 	free(place);
 }
 
-/* Positions, indices and modalities. */
+/* Sets modalities, features, indices and positions. */
 static void place_tokens(struct window_cut *k, const struct window *v)
 {
 	const struct tokens *t = k->t;
@@ -90,7 +91,7 @@ static void place_tokens(struct window_cut *k, const struct window *v)
 			w->feature[row] = bos ? -1 : (int32_t)t->feature[i];
 		if (w->index)
 			w->index[row] = bos ? -1 : t->index[i];
-		/* that of a BOS is 0; where the file has none they are the places before reordering */
+		/* 0 for a BOS; without /position, the places before reordering */
 		for (size_t a = 0; w->position && a < w->axes; a++)
 			w->position[row * w->axes + a] = bos ? 0 : (int32_t)v->bos +
 				(t->position ? t->position[i * w->axes + a] : t->index[i]);
@@ -120,7 +121,7 @@ static void add_window(struct window_cut *k, struct window v)
 		set_target(k, &v, p - 1, p);
 }
 
-/* Where targets begin in a window that is the text's first or a later one. */
+/* Place of the first target in a window; later: it is not the first window of its text. */
 static size_t first_target(const struct window_cut *k, bool later)
 {
 	if (k->c->half)
@@ -128,14 +129,14 @@ static size_t first_target(const struct window_cut *k, bool later)
 	return k->c->slides && later && k->step < k->ctx ? k->ctx - k->step : 1;
 }
 
-/* A text of tokens begin .. end - 1; tail: its last window may be shorter. */
+/* Cuts the text of tokens begin .. end - 1. tail: its last window may be shorter. */
 static void cut_text(struct window_cut *k, size_t begin, size_t end, bool tail)
 {
 	const size_t all = end - begin + (k->each || k->lead);
 
 	if (k->t->index && all > k->ctx)
 		die("%s: /index: a sequence of %zu tokens was reordered and must fit into one window: "
-			"--ctx %zu at least", k->name, end - begin, all);
+			"expected --ctx %zu or more", k->name, end - begin, all);
 	for (size_t at = begin; at < end; at += k->step) {
 		const bool later = at > begin, bos = k->each || (k->lead && !later);
 		const size_t from = at - (k->lead && later), n = min(k->ctx - bos, end - from);
@@ -149,7 +150,7 @@ static void cut_text(struct window_cut *k, size_t begin, size_t end, bool tail)
 	}
 }
 
-/* All texts of the file, of which the first n tokens count. */
+/* Cuts the first n tokens of the file, text by text. */
 static void cut_all(struct window_cut *k, size_t n)
 {
 	const struct tokens *t = k->t;
@@ -161,7 +162,7 @@ static void cut_all(struct window_cut *k, size_t n)
 		cut_text(k, 0, n, k->c->slides);
 }
 
-/* Room for the windows that were counted. */
+/* Allocates memory for the windows that were counted. */
 static void reserve(struct windows *w, const struct tokens *t)
 {
 	w->sequence = xalloc(w->n, sizeof *w->sequence);
@@ -195,7 +196,7 @@ void windows_count(struct windows *w)
 	}
 }
 
-/* How many tokens of a text count that ends in a newline, where the convention leaves that out. */
+/* Number of tokens without a final newline, for a convention that leaves it out. */
 static size_t without_newline(const struct window_cut *k)
 {
 	const struct tokens *t = k->t;
@@ -204,25 +205,25 @@ static size_t without_newline(const struct window_cut *k)
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (places[i])
-			die("%s: %s: --convention llama.cpp is of one text, whose tokens stand in their "
-				"places; gptq, bos and sliding take others", k->name, places[i]);
+			die("%s: %s: --convention llama.cpp needs one text in its original order; "
+				"gptq, bos and sliding do not", k->name, places[i]);
 	if (k->ctx < 3)
-		misuse("--ctx %zu leaves no target to --convention llama.cpp, expected 3 at least", k->ctx);
+		misuse("--ctx %zu leaves no target to --convention llama.cpp, expected at least 3", k->ctx);
 	/* Without its newline the last token may become two. */
 	if (t->newline == NEWLINE_WITHIN && (t->n + k->each + 1) % k->ctx < 2)
-		die("%s: /tokens: the last id of the last window holds the text's final newline and more, "
-			"and llama.cpp leaves that newline out: tokenize the text without it", k->name);
+		die("%s: /tokens: the last id of the last window contains the final newline of the text "
+			"and more; llama.cpp leaves the newline out: tokenize the text without it", k->name);
 	return t->n - (t->newline == NEWLINE_ALONE);
 }
 
-/* What the convention makes of BOS, and how far windows are apart. */
+/* Sets the places of BOS and the step between windows by the convention. */
 static void apply(struct window_cut *k, enum windows_convention convention, size_t stride)
 {
 	k->lead = k->c->bos == BOS_TEXT && k->t->add_bos;
 	k->each = k->c->bos == BOS_WINDOW || (k->c->bos == BOS_REPLACES && k->t->add_bos);
 	if (k->each && k->t->bos < 0)
-		die("%s: /tokens: names no bos_id, --convention %s needs one; gptq does not", k->name,
-			windows_conventions[convention]);
+		die("%s: /tokens: attribute bos_id is missing; --convention %s needs it, gptq does not",
+			k->name, windows_conventions[convention]);
 	k->step = k->c->bos == BOS_WINDOW ? k->ctx - 1 : k->ctx;
 	if (!k->c->slides)
 		return;
@@ -231,7 +232,7 @@ static void apply(struct window_cut *k, enum windows_convention convention, size
 		misuse("--stride %zu leaves out tokens between windows of --ctx %zu", stride, k->ctx);
 }
 
-/* Rows of each image; free() them. */
+/* Number of rows of each image; free() it. */
 static size_t *image_rows(const struct windows *w)
 {
 	size_t *n = xalloc(max(w->images, 1), sizeof *n), *first = xalloc(w->images + 1, sizeof *first);
@@ -240,7 +241,7 @@ static size_t *image_rows(const struct windows *w)
 		first[i + 1] = first[i] + w->image[i].n;
 	for (size_t row = 0; w->images && row < w->rows; row++) {
 		const int32_t feature = w->feature[row];
-		size_t low = 0, high = w->images;	/* the last image that does not begin behind it */
+		size_t low = 0, high = w->images;	/* search for the image of the feature */
 
 		while (feature >= 0 && high - low > 1) {
 			const size_t middle = (low + high) / 2;
@@ -253,7 +254,7 @@ static size_t *image_rows(const struct windows *w)
 	return n;
 }
 
-/* Leaves out images without a row, and numbers the features of the others anew. */
+/* Leaves out images without a row, and renumbers the features of the others. */
 static void keep_images(struct windows *w, const size_t rows[w->images])
 {
 	size_t kept = 0, before = 0, gone = 0;
@@ -362,7 +363,7 @@ char *windows_place(const struct windows *w, size_t row)
 	return xformat("position %zu of window %zu", row - w->sequence[i].first + 1, i + 1);
 }
 
-/* Moves window `from` down to be window `to`, from row `row` on; returns how many rows it has. */
+/* Moves window `from` to window `to`, which begins at row `row`; returns its number of rows. */
 static size_t move_window(struct windows *w, size_t to, size_t row, size_t from)
 {
 	const size_t first = w->sequence[from].first, length = w->sequence[from].length;
@@ -382,7 +383,7 @@ static size_t move_window(struct windows *w, size_t to, size_t row, size_t from)
 	return length;
 }
 
-/* Keeps the first windows and rows, and the modalities of all windows. */
+/* Keeps the first windows and rows. The number of modalities stays that of all windows. */
 static void shorten(struct windows *w, size_t windows, size_t rows)
 {
 	const size_t modalities = w->modalities;
@@ -400,9 +401,9 @@ void windows_shard(struct windows *w, struct shard s)
 	for (size_t k = s.i - 1; k < w->n; k += s.n)
 		rows += move_window(w, kept++, rows, k);
 	if (!kept)
-		die("%s: --shard %zu/%zu has no window: there are %zu", w->name, s.i, s.n, w->n);
+		die("%s: --shard %zu/%zu has no window: the file has %zu", w->name, s.i, s.n, w->n);
 	shorten(w, kept, rows);
-	w->bytes = 0;	/* of what is left: not known */
+	w->bytes = 0;	/* unknown for the windows that are left */
 	own = image_rows(w);
 	for (size_t i = 0; i < w->images; i++)
 		if (own[i] && own[i] < all[i])

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * windows.h -- tokens cut into windows
+ * windows.h -- cuts tokens into windows
  *
- * A window is at most `ctx` token ids that a model sees at once, a sequence of its
- * own; a target is an id that is predicted from the token before it, and of no image:
- * nothing is trained to predict the ids that stand for one. Some windows
- * continue an earlier one, whose tokens they see (forward/prompt.h). Conventions
- * are rows of a table in windows.c. With `add`: the tokenizer puts a BOS before a text,
+ * A window is a sequence of at most `ctx` token ids, which a model sees at once. A target is an id that is
+ * predicted from the token before it. Placeholders of images are no targets, since models are not trained to
+ * predict them. Some windows continue an earlier one and attend to its tokens (forward/prompt.h).
  *
- *	gptq		BOS before the text if `add`, windows side by side, ctx - 1 targets each
- *	bos		a BOS and the next ctx - 1 ids, all of them targets
- *	llama.cpp	BOS before the text and in the place of each window's first id, both if `add`;
- *			windows side by side, targets at places ctx / 2 + 1 .. ctx - 1 (from 0); one
- *			final newline of the text left out (llama.cpp, tools/perplexity and --file)
- *	sliding		BOS before the text if `add`, windows from places 0, stride, 2 stride, ...
- *			until one reaches the last id; targets are the ids that no window before has
+ * A convention determines windows and targets; it is a row of a table in windows.c. `add` means that the
+ * tokenizer puts a BOS before a text.
+ *
+ *	gptq		if `add`, a BOS before the text; adjacent windows, ctx - 1 targets each
+ *	bos		each window is a BOS and the next ctx - 1 ids, which are all targets
+ *	llama.cpp	if `add`, a BOS before the text and in place of each window's first id;
+ *			adjacent windows, targets at places ctx / 2 + 1 .. ctx - 1 (from 0); one
+ *			final newline of the text is left out (llama.cpp, tools/perplexity and --file)
+ *	sliding		if `add`, a BOS before the text; windows from places 0, stride, 2 stride, ...
+ *			until one reaches the last id; targets are the ids that no earlier window has
  *			scored (transformers' guide to the perplexity of fixed-length models). With
  *			stride = ctx the first id of each window is no target: nothing predicts it.
  *
- * A file without /sequence is one text, whose last ids that fill no window are dropped, but by sliding,
- * whose last window may be shorter. Of a file with /sequence each
- * sequence is cut by itself, and its last window may be shorter, down to one target.
+ * A file without /sequence is one text. If its last ids fill no window, they are dropped; with sliding the
+ * last window may be shorter instead. In a file with /sequence, each sequence is cut by itself, and its last
+ * window may be shorter, down to one target.
+ *
+ * Calling sequence: windows_cut(); windows_scored() and windows_shard() if needed; windows_free().
  */
 #ifndef FORWARD_WINDOWS_H
 #define FORWARD_WINDOWS_H
@@ -32,22 +35,22 @@
 #include "model/tokens.h"
 
 struct windows {
-	const char *name;		/* of the tokens file, for messages */
-	size_t n, rows, longest;	/* windows, their tokens, the most of one with those it continues */
-	struct sequence *sequence;	/* [n], one after the other from row 0; with a past: continues the */
-					/* last one without, whose first row is the prefix */
+	const char *name;		/* tokens file, for messages */
+	size_t n, rows, longest;	/* windows; tokens; most tokens of a window with its past */
+	struct sequence *sequence;	/* [n], consecutive from row 0; one with a past continues the */
+					/* last one without a past, whose first row is its prefix */
 	int32_t *id;			/* [rows] */
 	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
-	int32_t *position, *index;	/* [rows], NULL: the usual ones (forward/batch.h) */
+	int32_t *position, *index;	/* [rows], NULL: the default (forward/batch.h) */
 	size_t axes;			/* numbers of a position; 0: 1 */
 	uint8_t *modality;
-	int32_t *feature;		/* [rows] which of all images' features it is; -1: none */
-	size_t images;			/* of which the windows have a token at least */
+	int32_t *feature;		/* [rows] number in the features of all images; -1: text */
+	size_t images;			/* images with at least one token in the windows */
 	const struct token_image *image;
-	struct token_image *own;	/* their memory, where not all of the tokens' images are left */
-	size_t positions, modalities;	/* one more than the largest */
+	struct token_image *own;	/* memory of `image`, if some images were left out */
+	size_t positions, modalities;	/* largest number + 1 */
 	size_t targets;			/* of all windows */
-	uint64_t bytes;			/* of the text of all targets; 0: not known */
+	uint64_t bytes;			/* of the text of all targets; 0: unknown */
 };
 
 /* Names of the conventions, NULL-terminated. */
@@ -55,33 +58,38 @@ enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS, WINDOWS_LLAMA_CPP, WINDOWS_
 extern const char *const windows_conventions[];
 
 enum { WINDOWS_LONGEST = 1 << 24 };
-/* ctx, or if it is 0 the model's, at most 2048; warns where it exceeds the model's. */
+/* Returns ctx, or if it is 0 the model's positions, at most 2048. Warns if ctx exceeds the model's positions.
+ */
 size_t windows_ctx(size_t ctx, size_t positions);
 /*
- * stride: of sliding, 1 to ctx; 0: ctx / 2. Dies when the tokens do not fill one window, the convention needs
- * a BOS that the file does not name, or a sequence that was reordered (/index) does not fit into one window;
- * llama.cpp refuses /sequence, /position and /index, and a last id that it would have to split. A BOS that
- * the convention puts before a text is at position 0, is seen by all, has the modality of text, and moves the
- * others' positions by one.
+ * Cuts tokens by a convention. stride: of sliding, 1 to ctx; 0: ctx / 2.
+ *
+ * Fatal errors: the tokens do not fill one window; the convention needs a BOS and the file specifies none; a
+ * sequence that was reordered (/index) does not fit into one window. llama.cpp also refuses /sequence,
+ * /position and /index, and a last id that would have to be split.
+ *
+ * A BOS that the convention puts before a text has position 0 and the modality of text, and all tokens attend
+ * to it. The positions of the other tokens rise by one.
  */
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride);
-/* Leaves out windows without a target (all their ids are of images), with a warning. Dies if none is left. */
+/* Leaves out windows without a target (all their ids are visual), with a warning. No window left is a fatal
+ * error. */
 struct windows windows_scored(struct windows w);
-/* How many targets each window has. */
+/* Counts the targets of each window. */
 void windows_targets(const struct windows *w, size_t targets[w->n]);
-/* Windows first .. first + n - 1, and with one all that continue it, as a batch whose rows count from 0;
- * own: room for their sequences. */
+/* Windows first .. first + n - 1 as a batch with rows from 0. If one of them has a past, the window that it
+ * continues must be among them. own: memory for the sequences. */
 struct batch windows_batch(const struct windows *w, size_t first, size_t n, struct sequence own[n]);
-/* From window `first` on, how many together have at most so many tokens: one at least, with all that
- * continue it. */
+/* Number of windows from `first` on that have at most `tokens` tokens together. At least one; a window counts
+ * together with all that continue it. */
 size_t windows_within(const struct windows *w, size_t first, size_t tokens);
 /* "position 3 of window 7", for messages, both counted from 1; free() it. */
 char *windows_place(const struct windows *w, size_t row);
-/* Keeps only windows i, i + n, i + 2n, ... counted from 1, of which none continues another, and their images.
- * Dies where an image is in windows of two shards, of which both would count it. */
+/* Keeps only windows i, i + n, i + 2n, ..., counted from 1, and their images. No window may continue another.
+ * An image in windows of two shards is a fatal error, since both would count it. */
 void windows_shard(struct windows *w, struct shard s);
-/* Fills in targets, positions and modalities of what else is filled in. */
+/* Computes the members targets, positions and modalities from the others. */
 void windows_count(struct windows *w);
 void windows_free(struct windows *w);
 
