@@ -118,7 +118,7 @@ g=$ref/llama-gqa.h5
 py one_input
 no 'no Hessians' 2 '--hessian FILE is expected' awq-scale "$g" -o r.h5
 no 'Hessians of no layer' 1 'none.h5: holds no Hessian of a layer' awq-scale --hessian none.h5 "$g" -o r.h5
-no 'no means' 1 'without.h5: /model/layers/0/self_attn/q_proj/mean_abs: is missing, expected what hessian-accum makes' \
+no 'no means' 1 'without.h5: /model/layers/0/self_attn/q_proj/mean_abs: is missing, expected a file of hessian-accum' \
 	awq-scale --hessian without.h5 "$g" -o r.h5
 no 'another width' 1 'narrow.h5: /model/layers/0/self_attn/q_proj' awq-scale --hessian narrow.h5 "$g" -o r.h5
 no 'a Hessian that is not symmetric' 1 'crooked.h5: /model/layers/0/self_attn/q_proj/hessian: is not symmetric' \

@@ -310,7 +310,7 @@ no 'a missing file' 1 'nothing.h5: cannot open: No such file' run --hessian noth
 no 'a Hessian of other widths' 1 'small.h5: /a/hessian: has shape \[50, 50\], expected \[100, 100\]' \
 	run --hessian small.h5 layer.h5
 no 'the Hessian of another model' 1 "hess.h5: /model/layers/0/.*is missing" run --hessian hess.h5 "$model"
-no 'no token was seen' 1 'no token was seen' run --hessian none-seen.h5 layer.h5
+no 'no token was seen' 1 'count: is not positive' run --hessian none-seen.h5 layer.h5
 no 'NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --hessian nan-hess.h5 layer.h5
 no 'infinity in the Hessian' 1 'inf-hess.h5: /a/hessian' run --hessian inf-hess.h5 layer.h5
 no 'an indefinite Hessian' 1 'indefinite.h5: /a/hessian' run --hessian indefinite.h5 layer.h5

@@ -72,7 +72,7 @@ py faults
 no 'a count below 0' 1 'bad-minus.h5: /a/histogram: element 5 is -1, expected a magnitude' \
 	hessian-accum bad-minus.h5 -o no.h5
 no 'counts of other tokens' 1 \
-	'bad-many.h5: /a/histogram: counts 1.09951e\+12 numbers, expected 33 for each of 70 tokens' hessian-accum \
+	'bad-many.h5: /a/histogram: has 1.09951e\+12 numbers, expected 33 for each of 70 tokens' hessian-accum \
 	bad-many.h5 -o no.h5
 no 'NaN in fourth' 1 'bad-nan.h5: /a/fourth: element 3 is nan' hessian-accum bad-nan.h5 -o no.h5
 

@@ -269,7 +269,7 @@ refused real '/tokens: is f32, expected int32' switched
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian
-refused no-count 'no token was seen' of_hessian
+refused no-count 'count: is not positive' of_hessian
 refused few-layers 'layers/1/.*is missing; the layer was not calibrated' of_hessian
 no 'Hessians of two models' 1 'few-layers.h5: .*(another model|holds)' \
 	hessian-accum -q hessian.h5 few-layers.h5 -o out/r
@@ -340,7 +340,7 @@ for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --forma
 		$t misnamed.h5 -o out/r
 done
 no 'tensor-stats: codes under another name' 1 'up_proj: has neither weight nor codes' tensor-stats misnamed-codes.h5
-no 'more tokens than a count holds' 1 'count: is .*, too many together with the others' \
+no 'more tokens than a count holds' 1 'count: is .*, the sum of all counts overflows' \
 	hessian-accum -q many-tokens.h5 hessian.h5 -o out/r
 no 'the sum of Hessians that are not symmetric' 1 'skew.h5: .*is not symmetric: row and column 1' \
 	hessian-accum -q hessian.h5 skew.h5 -o out/r

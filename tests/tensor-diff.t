@@ -82,7 +82,7 @@ no 'a Hessian of another width' 1 'small.h5: /a/hessian: has shape .50, 50., exp
 	tensor-diff -r w.h5 --hessian small.h5 v.h5
 no 'the Hessian of another model' 1 'elsewhere.h5: holds no Hessian of a layer of v.h5' \
 	tensor-diff -r w.h5 --hessian elsewhere.h5 v.h5
-no 'a Hessian that has seen nothing' 1 'no token was seen' tensor-diff -r w.h5 --hessian unseen.h5 v.h5
+no 'a Hessian that has seen nothing' 1 "count: is not positive" tensor-diff -r w.h5 --hessian unseen.h5 v.h5
 no 'NaN in the Hessian' 1 'nan-h.h5: /a/hessian: holds a number that is not finite' \
 	tensor-diff -r w.h5 --hessian nan-h.h5 v.h5
 no 'no such reference' 1 'nothing.h5: cannot open: No such file' tensor-diff -r nothing.h5 w.h5

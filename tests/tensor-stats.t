@@ -44,7 +44,7 @@ is 'Hessians: by hand' "$(tensor-stats h.h5 | xargs)" \
 is '... and their kurtosis, 505/4 over (23/4)²' "$(tensor-stats h-fourth.h5 | awk 'END { print $NF }')" 3.81853
 no 'a negative diagonal' 1 'h-minus.h5: /a/hessian: diagonal element 1 is -1' tensor-stats h-minus.h5
 no 'NaN on the diagonal' 1 'h-nan.h5: /a/hessian: diagonal element 1 is nan' tensor-stats h-nan.h5
-no 'no tokens' 1 'h-none.h5: /a/count: says that no token was seen' tensor-stats h-none.h5
+no 'no tokens' 1 'h-none.h5: /a/count: is not positive' tensor-stats h-none.h5
 no 'no Hessian selected' 1 'h.h5: holds no linear layer that --layers selects' tensor-stats --layers b h.h5
 
 no 'NaN' 1 'nan.h5: /b/weight: holds infinite or undefined' tensor-stats nan.h5

@@ -13,7 +13,7 @@
 #include "model/shard_set.h"
 #include "num/half.h"
 
-enum { ROWS_AT_ONCE = 4096 };	/* of activations, where windows are shorter */
+enum { ROWS_AT_ONCE = 4096 };	/* of activations, if windows are shorter */
 
 struct search {
 	const struct part *part;
@@ -41,14 +41,14 @@ static struct layer_list groups_with(const struct part *part, const char *member
 	return w.list;
 }
 
-/* Of how many modalities the group's sums are in all n files. */
+/* Number of modalities of the group's sums, which must be the same in all n files. */
 static size_t modalities_of(size_t n, const struct filter file[n], const char *group)
 {
 	const size_t y = hessian_modalities(file->part, group);
 
 	for (size_t k = 1; k < n; k++)
 		if (hessian_modalities(file[k].part, group) != y)
-			die("%s: %s/hessian: is of %zu modalities, in %s of %zu: made from other tokens",
+			die("%s: %s/hessian: has %zu modalities, %s has %zu: the tokens differ",
 				part_name(file[k].part), group, hessian_modalities(file[k].part, group),
 				part_name(file->part), y);
 	return y;
@@ -62,7 +62,7 @@ static bool all_have(size_t n, const struct filter file[n], const char *group)
 	return true;
 }
 
-/* A sum on its way, and where groups of the first file stand in the output. */
+/* A sum of files, and the groups of the first file that are in the output. */
 struct merge {
 	size_t n, places;
 	const struct filter *file;
@@ -71,8 +71,9 @@ struct merge {
 };
 
 /*
- * Writes the sum of a group, or a link where it stands in the first file under a name that is written
- * already. A layer that few tokens reached in all has its prior in every file: in none did it see more.
+ * Writes the sum of a group, or a link if the group is a link in the first file and its target was written.
+ * If few tokens reached a layer in all files together, every file has its prior, since no file has more
+ * tokens than all.
  */
 static void write_sum(struct merge *s, const char *group)
 {
@@ -102,7 +103,7 @@ static void write_sum(struct merge *s, const char *group)
 	free(prior);
 }
 
-/* Writes a link where the group stands in the file under an earlier name that is written already. */
+/* Writes a link if the group is a link in the file and its target was written. Returns whether it is. */
 static bool linked(struct output *out, const struct part *part, const struct layer_list *list, size_t i)
 {
 	char *same = part_same(part, list->layer[i].path);
@@ -114,7 +115,7 @@ static bool linked(struct output *out, const struct part *part, const struct lay
 	return yes;
 }
 
-/* Adds windows of m rows each that follow each other; wide: workspace for them as f32 where they are f16. */
+/* Adds consecutive windows of m rows each. wide: workspace for f16 rows as f32. */
 static void add_windows(struct moments *h, size_t windows, size_t m, const void *x, enum tensor_type type,
 	float *wide)
 {
@@ -183,7 +184,7 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 		struct layer_list other = groups_with(file[k].part, "hessian", layers);
 
 		if (other.n != list.n)
-			die("%s: holds %zu layers in part %zu, %s has %zu", part_name(file[k].part),
+			die("%s: has %zu layers in part %zu, %s has %zu", part_name(file[k].part),
 				other.n, part_index(part), part_name(part), list.n);
 		layer_list_free(&other);
 	}
@@ -196,7 +197,7 @@ static size_t add_hessians(struct output *out, size_t n, const struct filter fil
 	return found;
 }
 
-/* n files of which the first goes through the filter. */
+/* n files; the first is the filter's input. */
 struct sum {
 	size_t n, done;
 	struct filter *file;
@@ -205,7 +206,7 @@ struct sum {
 	const struct accumulate_cut *cut;
 };
 
-/* The other files' part that belongs to the first's. */
+/* Reads the next part of the other files. */
 static void advance(struct sum *s)
 {
 	const struct filter *first = s->file;
@@ -214,13 +215,13 @@ static void advance(struct sum *s)
 		if (part_index(first->part))
 			f->part = input_next(f->in);
 		if (!f->part || part_count(f->part) != part_count(first->part))
-			die("%s: holds Hessians of another model than %s: it has %zu parts, not %zu",
+			die("%s: has Hessians of another model than %s: it has %zu parts, expected %zu",
 				input_name(f->in), input_name(first->in),
 				f->part ? part_count(f->part) : 0, part_count(first->part));
 	}
 }
 
-/* Shards of one run take windows of one range in turns. */
+/* Warns if ids are counted twice. Shards of a run are not checked: their ranges of ids are the same. */
 static void warn_twice(size_t n, const struct filter file[n])
 {
 	const struct part **from = xalloc(n, sizeof *from);
@@ -232,7 +233,7 @@ static void warn_twice(size_t n, const struct filter file[n])
 	free(from);
 }
 
-/* What the root of a sum says of its inputs. */
+/* Writes the attributes of the root of a sum that name its inputs. */
 static void begin_sum(const struct sum *s, struct output *out)
 {
 	const struct part **from = xalloc(s->n, sizeof *from);
@@ -253,7 +254,7 @@ static void begin_sum(const struct sum *s, struct output *out)
 static void begin_activations(const struct sum *s, const struct filter *f)
 {
 	basis_copy(f->out, f->part);
-	if (s->cut->shard.n > 1)	/* several files may hold activations of one model */
+	if (s->cut->shard.n > 1)	/* several files may have activations of one model */
 		shard_write(f->out, &s->cut->shard,
 			(const char *[SHARD_INPUTS]){ [SHARD_MODEL] = input_name(f->in) });
 }
@@ -276,7 +277,7 @@ static void add_part(void *arg, const struct filter *f)
 	output_end(f->out);
 }
 
-/* The part was written by an earlier run. */
+/* Skips a part that an earlier run has written. */
 static void pass_part(void *arg, const struct filter *f)
 {
 	struct sum *s = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * accumulate.h -- Hessians of linear layers from files: of their inputs, or of Hessians that are summed
+ * accumulate.h -- Hessians of linear layers from files of activations, and sums of Hessian files
  */
 #ifndef CALIB_ACCUMULATE_H
 #define CALIB_ACCUMULATE_H
@@ -9,17 +9,17 @@
 #include "forward/windows.h"
 #include "model/filter.h"
 
-/* Which rows of activations count: the first `limit` (0: all) are cut into windows of ctx rows, the last of
- * which may be shorter; of these windows one shard. */
+/* Rows of activations in use: the first `limit` rows (0: all) are cut into windows of ctx rows, and one shard
+ * of these windows is used. The last window may be shorter. */
 struct accumulate_cut {
 	size_t ctx, limit;
 	struct shard shard;
 };
 
 /*
- * From one file of kind activations, <layer>/input [tokens, in], or from n
- * files of kind hessian, summed in the order given, each with its first part at
- * hand; the first has the output. Dies where there is no such layer.
+ * Computes Hessians of one file of kind activations, with <layer>/input [tokens, in], or sums n files of kind
+ * hessian, in the given order. The first part of each file has been read; file[0] has the output. Fatal
+ * errors: no such layer; files of different models; bad sums.
  */
 void accumulate_files(size_t n, struct filter file[n], const struct selection *layers,
 	const struct accumulate_cut *cut);

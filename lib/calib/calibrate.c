@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* calibrate.c -- Hessians of linear layers from what a model feeds them; see calibrate.h */
+/* calibrate.c -- Hessians from a run of the model; see calibrate.h */
 #include "calib/calibrate.h"
 #include <gsl/gsl_sort.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ void calibrate_check(const struct config *c, const struct selection *layers, con
 		die("%s: --layers selects no linear layer that has inputs", name);
 }
 
-/* Columns that the layer has split off are no inputs of its weight: magnitudes leave them out. */
+/* Leaves split columns of the layer out of magnitudes: its quantized weight does not multiply them. */
 static void leave_out(const struct calibration *k, const struct part *part, const char *path, size_t place)
 {
 	struct layer layer = layer_read(part, path, 0, 0);
@@ -71,14 +71,14 @@ static void leave_out(const struct calibration *k, const struct part *part, cons
 	layer_free(&layer);
 }
 
-/* Sums of what the layer is fed, if it is the first that has this input. */
+/* Begins the sums of the layer's input, unless an earlier layer has the same input. */
 static void add_input(struct calibration *k, const struct part *part, const struct layer_ref *layer,
 	bool products)
 {
 	const struct config *c = k->config;
 	const size_t place = layer_ref_input(c, layer), in = layer_ref_in(c, layer);
 	const enum projection_name p = layer_ref_projection(layer);
-	/* inputs of experts, and their priors, are not told apart by modality */
+	/* inputs of experts, and their priors, are not divided by modality */
 	const bool mixed = p >= PROJECTION_ROUTER && p < PROJECTIONS;
 	struct sums *s;
 
@@ -132,7 +132,7 @@ static void see_expert(void *arg, size_t block, enum projection_name p, size_t e
 	const size_t i = config_input(k->config, block, p, expert);
 
 	sums_add_rows(&k->input[i], half_of(k), rows, x);
-	if (k->sent[i].in && k->input[i].moments->count >= in)	/* no prior will be needed */
+	if (k->sent[i].in && k->input[i].moments->count >= in)	/* the prior is not needed */
 		sums_free(&k->sent[i]);
 }
 
@@ -187,12 +187,12 @@ static struct second_moments in_memory(void *arg, const struct layer_ref *layer,
 
 	if (!s) {
 		if (needed)
-			die("%s: %s: was not calibrated", k->name, layer->path);
+			die("%s: %s: has no calibration", k->name, layer->path);
 		return (struct second_moments){ 0 };
 	}
 	h = sums_mixed(s, k->name, layer->path);
 	if (h.in != n)
-		die("%s: %s: has %zu inputs, %zu were calibrated", k->name, layer->path, n, h.in);
+		die("%s: %s: has %zu inputs, its calibration has %zu", k->name, layer->path, n, h.in);
 	seen = (double)s->moments->count;
 	return (struct second_moments){ .hessian = h.sum, .absmax = h.absmax,
 		.count = (int64_t)s->moments->count, .prior = sums_prior(s) ? 1 - seen / (double)n : 0 };
@@ -217,7 +217,7 @@ void calibrate_write(struct calibration *k, struct output *out, const char *file
 	for (size_t i = 0; i < k->list.n; i++) {
 		const char *layer = k->list.layer[i].path;
 		struct sums *s = calibrate_find(k, &k->list.layer[i]);
-		/* where the layer is a link, the prior is there, too */
+		/* if the layer is a link, so is its prior */
 		struct sums *prior = s && !s->written ? sums_prior(s) : NULL;
 		char *group = hessian_prior(layer);
 
@@ -229,7 +229,7 @@ void calibrate_write(struct calibration *k, struct output *out, const char *file
 	}
 }
 
-/* Of the experts of a block: in[2] of gate and up, of down. Returns how many were calibrated. */
+/* Sets count[] to the tokens of each calibrated expert of a block. Returns the number of these experts. */
 static size_t count_experts(const struct calibration *k, const struct stack *s, size_t block, double count[])
 {
 	size_t n = 0;
@@ -242,7 +242,7 @@ static size_t count_experts(const struct calibration *k, const struct stack *s, 
 			if (!h->in)
 				continue;
 			count[n++] = (double)h->moments->count;
-			break;		/* as many reach the other */
+			break;		/* the other projection has the same number */
 		}
 	return n;
 }
@@ -318,7 +318,7 @@ void calibrate_part(void *arg, const struct filter *f)
 
 void calibrate_finished(void *arg, const struct filter *f)
 {
-	static const struct observer in_groups = { 0 };	/* windows go together as under sums */
+	static const struct observer in_groups = { 0 };	/* groups windows as in a run with sums */
 	const struct calibrate *c = arg;
 
 	filter_report(f, &table);

@@ -10,8 +10,8 @@
 #include "model/layer.h"
 #include "num/half.h"
 
-/* Sums of products in float32 differ by the order of summation: far less than this share of √(H_ii H_jj),
- * which bounds every element of Σ x xᵀ. */
+/* Largest asymmetry relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of products in
+ * float32 differ by the order of summation, by far less than this. */
 static const double ASYMMETRY = 1e-3;
 
 /* The first row that differs from its column, or n. */
@@ -40,12 +40,12 @@ bool hessian_there(const struct part *part, const char *layer)
 	return layer_has(part, layer, "hessian");
 }
 
-/* What stands beside the sum, of [in] or as many elements as there are bins. */
+/* Members in addition to the sum, with in elements or the number of bins. */
 static const struct extra {
 	const char *name;
 	enum tensor_type type;
 	size_t elements;	/* 0: in */
-	size_t view;		/* in struct hessian: NULL where it is not there */
+	size_t view;		/* offset in struct hessian of the pointer, which is NULL if absent */
 } extra[] = {
 	{ "absmax", TENSOR_F32, 0, offsetof(struct hessian, absmax) },
 	{ "mean_abs", TENSOR_F32, 0, offsetof(struct hessian, mean_abs) },
@@ -84,12 +84,12 @@ static void find_extra(struct hessian *h, const struct part *part, const char *l
 				b->name, i, x);
 	}
 	if (b->type == TENSOR_I64 && fabs(sum - (double)h->count * (double)h->in) > 1e-12 * sum)
-		die("%s: %s/%s: counts %g numbers, expected %zu for each of %ji tokens", part_name(part),
+		die("%s: %s/%s: has %g numbers, expected %zu for each of %ji tokens", part_name(part),
 			layer, b->name, sum, h->in, (intmax_t)h->count);
 	memcpy((char *)h + b->view, &t.data, sizeof t.data);
 }
 
-/* The sums of x xᵀ, rank 2 or 3. */
+/* The dataset of Σ x xᵀ, of rank 2 or 3. */
 static struct tensor find_sum(const struct part *part, const char *layer)
 {
 	struct tensor t;
@@ -98,7 +98,7 @@ static struct tensor find_sum(const struct part *part, const char *layer)
 		die("%s: %s/hessian: is missing; the layer was not calibrated, or this is the Hessian of "
 			"another model", part_name(part), layer);
 	if (t.rank != 2 && (t.rank != 3 || !t.dim[0]))
-		die("%s: %s/hessian: has %d dimensions, expected 2, or 3 with one of modalities",
+		die("%s: %s/hessian: has %d dimensions, expected 2, or 3 with an axis of modalities",
 			part_name(part), layer, t.rank);
 	if (t.dim[t.rank - 2] != t.dim[t.rank - 1])
 		die("%s: %s/hessian: has %zu rows and %zu columns, expected a square", part_name(part),
@@ -106,13 +106,13 @@ static struct tensor find_sum(const struct part *part, const char *layer)
 	return t;
 }
 
-/* Dies unless tokens were seen, or the layer has a prior. */
+/* Fatal error if no token was counted, unless the layer has a prior. */
 static void check_seen(const struct part *part, const char *layer, int64_t count)
 {
 	char *prior = hessian_prior(layer);
 
 	if (count < 0 || (!count && !hessian_there(part, prior)))
-		die("%s: %s/count: says that no token was seen", part_name(part), layer);
+		die("%s: %s/count: is not positive, expected one token or more", part_name(part), layer);
 	free(prior);
 }
 
@@ -123,7 +123,7 @@ static int64_t count_of(const struct part *part, const char *layer, size_t modal
 	if (!layer_find(part, layer, "count", TENSOR_I64, -1, NULL, &count))
 		die("%s: %s/count: is missing", part_name(part), layer);
 	if (tensor_count(&count) != modalities)
-		die("%s: %s/count: must be one number%s", part_name(part), layer,
+		die("%s: %s/count: has the wrong size, expected one number%s", part_name(part), layer,
 			modalities > 1 ? " for each modality" : "");
 	return ((const int64_t *)count.data)[modality];
 }
@@ -153,7 +153,7 @@ struct hessian hessian_modality(const struct part *part, const char *layer, size
 	return y;
 }
 
-/* Adds another modality's; all that is not NULL is memory of its own. */
+/* Adds the Hessian of another modality. y owns all members that are not NULL. */
 static void add_modality(struct hessian *y, const struct hessian *h)
 {
 	const size_t n = y->in;
@@ -178,7 +178,7 @@ static void add_modality(struct hessian *y, const struct hessian *h)
 	y->count += h->count;
 }
 
-/* The sums over all modalities, kept as long as the part. */
+/* The sums over all modalities. The part owns the memory. */
 static struct hessian add_modalities(const struct part *part, const char *layer, size_t n,
 	size_t modalities)
 {
@@ -234,7 +234,7 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
 }
 
-/* Of each modality `each` elements, one after the other; a view where there is one. */
+/* Writes a member from the data of each modality; with one modality, without a leading axis and a copy. */
 static void write_member(struct output *out, const char *layer, const char *name, enum tensor_type type,
 	size_t modalities, int rank, const size_t dim[], const void *const data[])
 {
@@ -353,7 +353,7 @@ static struct second_moments peek_in_files(void *arg, const struct layer_ref *la
 	return y;
 }
 
-/* What methods work on, once for all layers that share the sum. */
+/* hessian_mixed(), computed once for all layers that share the sum. */
 static struct hessian mixed_in_files(struct moments_files *f, const char *layer, size_t n, const float *sum)
 {
 	struct hessian y;

@@ -6,7 +6,7 @@
 #include "num/bits.h"
 #include "num/clones.h"
 
-/* A float's bits above SHIFT tell its bin: 6 of the mantissa, and the exponent, of which FIRST is 2⁻²⁴'s. */
+/* The bits of a float from SHIFT on are its bin: the exponent and 6 bits of the mantissa. FIRST: of 2⁻²⁴. */
 enum { SHIFT = 23 - 6, FIRST = (127 - HISTOGRAM_OCTAVES / 2) * HISTOGRAM_STEPS, AT_ONCE = 256 };
 
 CLONES(static, void, bins_of, (size_t n, int32_t bin[restrict n], const float x[restrict n]), (n, bin, x))

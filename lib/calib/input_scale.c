@@ -25,7 +25,7 @@ static const struct report_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static const struct report_table table = { .column = columns, .columns = COLUMNS };
 
-/* A scale from what was calibrated, of the layer's inputs of a modality or of all. */
+/* A scale from the calibration of the layer's inputs, of one modality or of all. whole: without clipping. */
 static float scale_of(const struct input_scales *s, struct report *report, const struct calibration *k,
 	const struct layer_ref *layer, size_t modality, bool whole, const char *row)
 {
@@ -72,7 +72,7 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 	if (s->run)
 		l->input.scale = scale = scales_of(s, f->report, k, at, &l->input.modalities);
 	if (s->run && l->input.modalities < k->modalities && !layer_ref_is_visual(k->config, at))
-		l->input.mode = INPUT_STATIC_TENSOR;	/* of a mixture, whose tokens are not told apart */
+		l->input.mode = INPUT_STATIC_TENSOR;	/* mixture of experts: not divided by modality */
 	layer_write(f->out, f->part, at->path, l);
 	s->done++;
 	layer_free(&layer);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * input_scale.h -- how layers round their inputs, written into a model that is otherwise left as it is
+ * input_scale.h -- writes activation scales into a model, whose weights are not changed
  *
- *	static-tensor	act_scale = min(max|X|, percentile of |X|)/top over the tokens of a calibration
- *			(DPQ eq. 13; the quantiles are MQuant table 1's clipping ranges)
- *			or of the tokens of each modality (static-modality)
- *	dynamic-token	scale = act_clip·max|x|/top of each token
+ *	static-tensor	act_scale = min(max|X|, percentile of |X|)/max over the tokens of a calibration
+ *			(DPQ eq. 13; the percentiles are the clipping ranges of MQuant table 1)
+ *	static-modality	the same formula, for text and visual tokens separately (MQuant section 4.1)
+ *	dynamic-token	scale = act_clip·max|x|/max of each token
  *
- *	static-modality	the first of these, of visual and of text tokens
- *
- * of inputs that the weight multiplies, which those of columns split off are not.
+ * where /max is the maximum of the format. Inputs of split columns are left out, since they are not rounded.
  */
 #ifndef CALIB_INPUT_SCALE_H
 #define CALIB_INPUT_SCALE_H
@@ -22,22 +20,22 @@
 /* Names of input modes, NULL-terminated. */
 extern const char *const input_scale_modes[];
 
-/* Modalities, 0 text, 1 visual, which an encoder's inputs are, and all. */
+/* Modalities: text (0), visual (1; also all inputs of an encoder), and all. */
 enum clipped { CLIPPED_TEXT, CLIPPED_VISUAL, CLIPPED_ALL };
 extern const char *const input_scale_clipped[];
 
 struct input_scales {
 	const struct selection *layers;
-	struct input_scale input;	/* format, mode, clip; of a static mode the scale is made */
-	double percentile;		/* of |X|; 100: none is cut off */
-	enum clipped clipped;		/* static-modality: of whose inputs that is */
-	struct calibrate_run *run;	/* static modes; of the model as it is given */
-	const struct cache_format *kv;	/* of the result; not given: as the model has it */
-	bool kv_alone;			/* layers stay as they are */
+	struct input_scale input;	/* format, mode, clip; the scale is computed in static modes */
+	double percentile;		/* of |X|; 100: no clipping */
+	enum clipped clipped;		/* static-modality: the modality that the percentile clips */
+	struct calibrate_run *run;	/* of the input model, for static modes; NULL: dynamic */
+	const struct cache_format *kv;	/* of the result; not given: as in the model */
+	bool kv_alone;			/* layers are not changed */
 	size_t done;			/* layers so far */
 };
 
-/* A part(): of static modes it reports max|X|, what was taken for it and the scale of each layer. Embeddings
- * have no inputs to round. */
+/* part() of a filter (model/filter.h). In static modes it reports max|X|, the clipped maximum and the scale
+ * of each layer. Embeddings have no inputs to round. */
 void input_scales_part(void *scales, const struct filter *f);
 #endif

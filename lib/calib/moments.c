@@ -11,7 +11,7 @@
 #include "num/half.h"
 #include "num/linalg.h"
 
-enum { COLUMNS_AT_ONCE = 256, FEW = 1 << 16 };	/* numbers, below which one thread is quicker */
+enum { COLUMNS_AT_ONCE = 256, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
 
 struct moments moments_make(size_t in, bool products)
 {
@@ -30,7 +30,7 @@ void moments_free(struct moments *h)
 	*h = (struct moments){ 0 };
 }
 
-/* Columns [first, first + columns) of a row, but for those that are left out. */
+/* Counts columns [first, first + columns) of a row, without split columns. */
 static void count_columns(const struct moments *h, int64_t count[HISTOGRAM_BINS], size_t first,
 	size_t columns, const float row[columns])
 {
@@ -47,7 +47,7 @@ static void count_columns(const struct moments *h, int64_t count[HISTOGRAM_BINS]
 	histogram_add(columns - done, count, row + done);
 }
 
-/* Columns [first, first + columns) of all rows. */
+/* Adds the magnitudes of columns [first, first + columns) of all rows. */
 static void add_columns(struct moments *h, size_t rows, const void *x, enum half_type type, size_t first,
 	size_t columns)
 {
@@ -107,7 +107,7 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 	const double count = (double)other->count;
 
 	if (hessian_lacks(other))
-		die("%s: %s/%s: is missing, expected what hessian-accum makes", file, layer,
+		die("%s: %s/%s: is missing, expected a file of hessian-accum", file, layer,
 			hessian_lacks(other));
 	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
@@ -118,8 +118,8 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 		h->fourth[i] += other->fourth[i];
 		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];
 	}
-	if ((uint64_t)other->count > INT64_MAX / n - h->count)	/* the histogram counts n of each */
-		die("%s: %s/count: is %ji, too many together with the others", file, layer,
+	if ((uint64_t)other->count > INT64_MAX / n - h->count)	/* the histogram has n counts per token */
+		die("%s: %s/count: is %ji, the sum of all counts overflows", file, layer,
 			(intmax_t)other->count);
 	h->count += (uint64_t)other->count;
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
@@ -134,8 +134,8 @@ static void check_finite(const struct moments *h, const char *file, const char *
 		const double square = h->sum[i * n + i];
 
 		if (square < 0 || !isfinite((float)square))
-			die("%s: %s: input %zu: the sum of its squares is %g: "
-				"its numbers overflow, or the sum is damaged", file, layer, i, square);
+			die("%s: %s: input %zu: the sum of squares is %g: "
+				"numbers overflow, or the sum is damaged", file, layer, i, square);
 	}
 	for (size_t i = 0; i < n; i++) {
 		double not_finite = 0;

@@ -37,7 +37,7 @@ void sums_drop(struct sums *s)
 
 /* ---- adding ---- */
 
-/* Sequences from s on that have one length. */
+/* Number of sequences from s on that have the same length. */
 static size_t equals(const struct batch *batch, size_t s)
 {
 	size_t n = 1;
@@ -69,7 +69,7 @@ static void add_batch(struct moments *h, enum half_type type, const struct batch
 	free(narrow);
 }
 
-/* The rows of each modality by themselves, sequence by sequence. */
+/* Adds the rows of each modality separately, sequence by sequence. */
 static void add_by_modality(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
 {
 	const size_t in = s->in;
@@ -120,7 +120,7 @@ void sums_add_hessian(struct sums *s, const struct part *part, const char *group
 	}
 }
 
-/* ---- what they come to ---- */
+/* ---- results ---- */
 
 struct sums *sums_prior(const struct sums *s)
 {
@@ -137,12 +137,13 @@ struct moments *sums_total(struct sums *s)
 	return s->moments;
 }
 
+/* Fatal error if no token was added. anyway: zero tokens are valid. */
 static void check_seen(const struct sums *s, bool anyway, const char *file, const char *layer)
 {
 	for (size_t m = 0; m < s->modalities; m++)
 		anyway |= s->moments[m].count > 0;
 	if (!anyway)
-		die("%s: %s: has seen no tokens", file, layer);
+		die("%s: %s: no token reached the layer", file, layer);
 }
 
 struct hessian sums_mixed(struct sums *s, const char *file, const char *layer)
@@ -160,7 +161,7 @@ struct hessian sums_mixed(struct sums *s, const char *file, const char *layer)
 	return prior ? s->mixed : own;
 }
 
-/* The larger of both sums' max |x|, of columns that are not left out. Dies on what is not finite. */
+/* max |x| of both sums, without split columns. An input that is not finite is a fatal error. */
 static float largest_input(const struct moments *h, const struct moments *prior, const char *file,
 	const char *layer)
 {
@@ -187,7 +188,7 @@ float sums_percentile(struct sums *s, size_t modality, double p, const char *fil
 	float edge;
 
 	if (!h->count && !(prior && prior->count))
-		die("%s: %s: has seen no tokens", file, layer);
+		die("%s: %s: no token reached the layer", file, layer);
 	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
 		count[b] = (double)h->histogram[b] + (prior ? more * (double)prior->histogram[b] : 0);
 	edge = histogram_percentile(count, p);

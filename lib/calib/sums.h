@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sums.h -- the sums over the inputs of a layer, by modality and with a prior
+ * sums.h -- sums over the inputs of a layer, for each modality, and with a prior
  *
- * Tokens of text and of images are summed apart, until somebody asks for the sum over all. An expert that
- * fewer tokens reached than it has inputs, c < n, also has a prior: the same sums of tokens whether they
- * reached it or not. Methods work on S + (n - c)·S̄ (calib/hessian.h).
+ * Text tokens and visual tokens are summed separately, until the sum over all is requested. An expert that
+ * fewer tokens reached than it has inputs, c < n, also has a prior: the same sums over tokens that need not
+ * have reached it. Methods use S + (n - c)·S̄ (calib/hessian.h).
  *
  *	struct sums s = sums_make(in, modalities, true);
  *
@@ -12,8 +12,8 @@
  *	sums_write(&s, out, file, layer);		or sums_mixed(), sums_percentile()
  *	sums_free(&s);
  *
- * file, layer: names for messages. Functions that look at sums die, naming them, if no token was seen, or a
- * sum is not finite.
+ * file, layer: names for messages. Functions that read sums end with a fatal error if no token was added, or
+ * if a sum is not finite.
  */
 #ifndef CALIB_SUMS_H
 #define CALIB_SUMS_H
@@ -26,35 +26,37 @@
 
 struct sums {
 	size_t in;			/* 0: nothing is summed */
-	size_t modalities;		/* 1: tokens are not told apart */
+	size_t modalities;		/* 1: not divided by modality */
 	struct moments *moments;	/* [modalities] */
-	struct sums *prior;		/* not told apart, borrowed; NULL: the layer is no expert */
-	bool partial;			/* other files have the rest: it is no error if no token was seen */
+	struct sums *prior;		/* of 1 modality, not owned; NULL: the layer is no expert */
+	bool partial;			/* other files have the rest: zero tokens are no error */
 	struct hessian mixed;		/* of sums_mixed(), until sums_drop() */
-	char *written;			/* the group of the output that has them, or NULL */
+	char *written;			/* group of the output with these sums, or NULL */
 };
 
 struct sums sums_make(size_t in, size_t modalities, bool products);	/* false: without Σ x xᵀ */
 void sums_free(struct sums *s);
-/* Adds a batch, rounded to the type before it is summed. Nothing where in is 0. */
+/* Rounds a batch to the type and adds it. No effect if `in` is 0. */
 void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x);
 /* Adds rows that are one sequence. */
 void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float *x);
-/* Adds what a Hessian file has for the group, of as many modalities. Dies if it does not fit. */
+/* Adds the Hessian of a group of a file. It must have the same shape and the same number of modalities. */
 void sums_add_hessian(struct sums *s, const struct part *part, const char *group);
 
-/* The prior, where it is needed, or NULL. */
+/* The prior, if it is needed; NULL: no prior, or enough tokens. */
 struct sums *sums_prior(const struct sums *s);
-/* The sum over all modalities, which are not told apart any more. */
+/* Joins all modalities into one and returns its sums. */
 struct moments *sums_total(struct sums *s);
-/* What methods work on, with the prior mixed in where it is needed: views, until sums_drop(). */
+/* The Hessian that methods use, mixed with the prior if that is needed: views, until sums_drop(). Joins
+ * modalities. */
 struct hessian sums_mixed(struct sums *s, const char *file, const char *layer);
-/* The percentile p of |x| of the inputs of a modality (calib/histogram.h), or of all (ALL_MODALITIES), the
- * prior weighted as in sums_mixed(), at most max |x|. Of all: as sums_total(). For sums without products. */
+/* The percentile p of |x| of the inputs of a modality (calib/histogram.h), at most max |x|. A prior is
+ * weighted as in sums_mixed(). ALL_MODALITIES: joins modalities as sums_total() does. Sums need no products.
+ */
 enum { ALL_MODALITIES = 256 };
 float sums_percentile(struct sums *s, size_t modality, double p, const char *file, const char *layer);
-/* Writes the sums of each modality below the layer, or a link to the group that has them, and drops what was
- * rounded. */
+/* Writes the sums of each modality to the group `layer`, or a link to the group that has them. Drops rounded
+ * sums. */
 void sums_write(struct sums *s, struct output *out, const char *file, const char *layer);
-void sums_drop(struct sums *s);		/* frees what was rounded */
+void sums_drop(struct sums *s);		/* frees rounded sums */
 #endif
