@@ -315,13 +315,13 @@ no 'NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' run --hessian nan-hess.h5 la
 no 'infinity in the Hessian' 1 'inf-hess.h5: /a/hessian' run --hessian inf-hess.h5 layer.h5
 no 'an indefinite Hessian' 1 'indefinite.h5: /a/hessian' run --hessian indefinite.h5 layer.h5
 for s in hessian learned; do
-	no "$s of a tensor" 2 "scale-search $s: finds scales of groups and of channels, not one of a tensor" \
+	no "$s of a tensor" 2 "scale-search $s: finds scales of groups and channels, not of a tensor" \
 		run --hessian hess.h5 --scale-search $s --group tensor layer.h5
-	no "$s without a Hessian" 2 "scale-search $s weighs errors by --hessian FILE" \
+	no "$s without a Hessian" 2 "scale-search $s needs --hessian FILE" \
 		run --compensate none --scale-search $s layer.h5
 done
 printf '/a group=tensor\n' >tensor.plan
-no 'of a tensor by a plan' 2 'not one of a tensor' \
+no 'of a tensor by a plan' 2 'not of a tensor' \
 	run --hessian hess.h5 --scale-search hessian --plan tensor.plan layer.h5
 no 'learned on NaN in the Hessian' 1 'nan-hess.h5: /a/hessian' \
 	run --compensate none --scale-search learned --hessian nan-hess.h5 layer.h5
@@ -339,11 +339,11 @@ no 'activations with a zero point' 2 'act-format: uint8 has a zero point' \
 no 'arithmetic with a zero point' 2 'compute: uint8 has a zero point' run --hessian hess.h5 --compute uint8 layer.h5
 no 'a mode without a format' 2 'act-mode needs a format' run --hessian hess.h5 --act-mode dynamic-token layer.h5
 warns 'scales that --compute takes the place of' \
-	'act.h5: /a: says how its inputs are rounded; --compute e4m3fn takes the place' dpq-run --hessian hess.h5 \
+	'act.h5: /a: specifies a rounding of inputs, which --compute e4m3fn replaces' dpq-run --hessian hess.h5 \
 	--compute e4m3fn act.h5 -o replaced.h5
 warns 'a format without a mode' '--act-format .--act-mode none.' \
 	dpq-run --hessian hess.h5 --act-mode none --act-format int8 layer.h5 -o noact.h5
-no 'static scales without calibration' 2 'come from --hessian' run --compensate none --act-format int8 layer.h5
+no 'static scales without calibration' 2 'need --hessian' run --compensate none --act-format int8 layer.h5
 no 'an unknown format of activations' 2 "act-format: there is no format 'int9'" \
 	run --hessian hess.h5 --act-format int9 layer.h5
 no 'a type of scales that is none' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn" \
@@ -354,7 +354,7 @@ no 'activations with scales of groups' 2 'act-format: mxfp4 has scales of groups
 	run --hessian hess.h5 --act-format mxfp4 layer.h5
 no 'arithmetic with scales of groups' 2 'compute: nvfp4 has scales of groups' \
 	run --hessian hess.h5 --compute nvfp4 layer.h5
-no 'an order of another group than mxfp4 has' 1 'gar16.h5: was made with --group 16, this is --group 32' \
+no 'an order of another group than mxfp4 has' 1 'gar16.h5: was made with --group 16, this has --group 32' \
 	run --hessian hess.h5 --order gar16.h5 --storage mxfp4 layer.h5
 no 'an integer weight' 1 'int.h5: /a/weight' run --compensate none int.h5
 no 'no linear layer' 1 'no-layer.h5: holds no linear layer' run --compensate none no-layer.h5
@@ -364,7 +364,7 @@ no 'an external link' 1 'external.h5: /a/weight: is a soft or external link' run
 no 'an order that is none' 1 'order-bad.h5: /a/order' run --hessian hess.h5 --order order-bad.h5 layer.h5
 no 'an order of another width' 1 'order-short.h5: /a/order: has shape' \
 	run --hessian hess.h5 --order order-short.h5 layer.h5
-no 'another group than the order has' 1 'gar.h5: was made with --group 32, this is --group 128' \
+no 'another group than the order has' 1 'gar.h5: was made with --group 32, this has --group 128' \
 	run --hessian hess.h5 --order gar.h5 layer.h5
 no 'quantized already' 1 'is quantized already' run --compensate none rtn.h5
 # one line: no layer has been quantized before

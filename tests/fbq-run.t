@@ -115,17 +115,17 @@ warns 'steps of a method of one step' 'without effect here: --steps \(a method o
 	fbq-run --method lowrank --steps 3 --rank 2 --group 8 "$model" -o x.h5
 ok '... are one' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 &&
 	h5diff x.h5 y.h5 /model' x "$model"
-no 'a rank above the inputs' 1 'q_proj: .*expected a --rank of at most .*, not 40' \
+no 'a rank above the inputs' 1 'q_proj: .*expected a --rank up to .*, not 40' \
 	fbq-run --rank 40 --hessian h.h5 "$model" -o x.h5
 # one line: no layer has been quantized before
-no 'a rank above the outputs, of a later layer' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' \
+no 'a rank above the outputs, of a later layer' 1 'k_proj: is 16 x 32, expected a --rank up to .*, not 20' \
 	fbq-run --steps 2 --rank 20 --hessian h.h5 "$model" -o x.h5
-no '... of a stream' 1 'k_proj: is 16 x 32, expected a --rank of at most .*, not 20' \
+no '... of a stream' 1 'k_proj: is 16 x 32, expected a --rank up to .*, not 20' \
 	sh -c 'cat "$1" | fbq-run --steps 2 --rank 20 --hessian h.h5 -o x.h5' x "$model"
 no '... of layers without a configuration' 1 \
-	'^fbq-run: four.h5: /b: is 4 x 32, expected a --rank of at most .*, not 8' fbq-run --method svdquant --group 8 \
+	'^fbq-run: four.h5: /b: is 4 x 32, expected a --rank up to .*, not 8' fbq-run --method svdquant --group 8 \
 	--rank 8 four.h5 -o x.h5
-no 'a later block that is quantized already' 1 '/model/layers/1/self_attn/q_proj: is quantized already; --reference' \
+no 'a later block that is quantized already' 1 'layers/1/self_attn/q_proj: is quantized already, expected --ref' \
 	fbq second.h5 -o x.h5
 no 'no Hessian' 2 'hessian FILE is needed for --method fbquant' fbq-run "$model" -o x.h5
 ok '... where none is needed' fbq-run -q --method svdquant --group 8 --rank 2 "$model" -o x.h5
@@ -133,7 +133,7 @@ no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was n
 	sh -c 'sample-tokens -q --length 64 --ctx 32 "$2" -o ot.h5 &&
 		hessian-accum -q --tokens ot.h5 --ctx 32 "$2" -o o.h5 &&
 		exec fbq-run -q --group 8 --rank 2 --hessian o.h5 "$1" -o x.h5' x "$model" "$ref/gpt2.h5"
-no 'quantized already' 1 'gptq.h5: .*is quantized already; --reference' fbq -q gptq.h5 -o x.h5
+no 'quantized already' 1 'gptq.h5: .*is quantized already, expected --reference' fbq -q gptq.h5 -o x.h5
 no 'a reference for a method that makes codes' 2 'makes codes of its own' \
 	fbq-run --hessian h.h5 --reference "$model" gptq.h5 -o x.h5
 no 'a reference that is quantized' 1 'gptq.h5: .*is quantized, expected the weights before' \
@@ -149,10 +149,10 @@ fbq --lr 1 "$model" -o wild.h5 2>wild.layers
 ok 'a wild learning rate keeps the best iterate' \
 	py look wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
 no 'no step' 2 'steps: expected a number from 1' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
-no 'the head' 1 'lm_head: is no layer of a block' fbq-run -q --method lowrank --layers '*lm_head' "$model" -o x.h5
+no 'the head' 1 'lm_head: is not a layer of a block' fbq-run -q --method lowrank --layers '*lm_head' "$model" -o x.h5
 no 'a branch that is there' 1 'has a branch already' other -q --method eora --reference "$model" fbquant.h5 -o x.h5
 dpq-run -q --group 8 --hessian h.h5 --layers '*/0/*' "$model" -o half.h5
-warns 'layers that are not quantized' 'model/layers/1/.*is not quantized, and stays' \
+warns 'layers that are not quantized' 'model/layers/1/.*is not quantized, and is not' \
 	fbq-run -j 1 --rank 3 --hessian h.h5 --method eora --reference "$model" half.h5 -o x.h5
 ok '... stay' h5diff "$model" x.h5 /model/layers/1
 no 'a reference for what is not quantized' 1 'holds no quantized layer' \

@@ -23,7 +23,7 @@ for f in "$ref"/*.h5; do
 		ln2rms -q "$f" -o rms.h5
 		rotated "$name" rms.h5 ;;
 	gemma2 | gemma3) no "$name" 1 \
-		'/model/layers/0/post_attention_layernorm: stands behind a branch and has another gain for each' \
+		'/model/layers/0/post_attention_layernorm: is after a residual branch and has a gain for each' \
 		hadamard-rotate -q "$f" -o r.h5 ;;
 	opt-post) no "$name" 1 'is a norm of the residual stream itself' hadamard-rotate -q "$f" -o r.h5 ;;
 	*) rotated "$name" "$f" ;;
@@ -86,7 +86,7 @@ ok '... is it' py learned "$model"
 warns 'a seed of nothing' 'without effect here: --seed .--load.' \
 	hadamard-rotate --seed 1 --load learned.h5 "$model" -o l.h5
 no 'of another width' 1 'shape.h5: /residual: has shape' hadamard-rotate -q --load shape.h5 "$model" -o r.h5
-no 'not orthogonal' 1 'skew.h5: /residual: is not orthogonal: a number of Q Qᵀ - I is .*, expected at most 1e-05' \
+no 'not orthogonal' 1 'skew.h5: /residual: is not orthogonal: an element of Q Qᵀ - I is .*, expected at most 1e-05' \
 	hadamard-rotate -q --load skew.h5 "$model" -o r.h5
 no 'no numbers' 1 'nan.h5: /residual: ' hadamard-rotate -q --load nan.h5 "$model" -o r.h5
 no 'values not orthogonal' 1 'value.h5: /value: is not orthogonal' hadamard-rotate -q --load value.h5 "$model" -o r.h5
@@ -94,18 +94,18 @@ no 'none of the stream' 1 'none.h5: /residual: is missing' hadamard-rotate -q --
 no 'a model in its place' 1 "holds a 'model', expected 'rotation'" hadamard-rotate -q --load "$model" "$model" -o r.h5
 
 # --- what is refused ---
-no 'a model that is rotated' 1 'a.h5: is rotated already .hadamard., expected a model as it was before' \
+no 'a model that is rotated' 1 'a.h5: is rotated already .hadamard., expected a model before rotation' \
 	hadamard-rotate -q a.h5 -o r.h5
 no 'a model that is quantized' 1 \
 	'rtn.h5: /model/layers/0/self_attn/q_proj: is quantized already, .* weight: hadamard-rotate goes first' \
 	sh -c 'dpq-run -q --compensate none --group 16 "$1" -o rtn.h5; hadamard-rotate -q rtn.h5 -o r.h5' x "$model"
 py unmarked
 no 'a layer behind an online Hadamard' 1 \
-	'unmarked.h5: /model/layers/0/mlp/down_proj: is behind an online Hadamard already' hadamard-rotate \
+	'unmarked.h5: /model/layers/0/mlp/down_proj: has an online Hadamard already' hadamard-rotate \
 	-q unmarked.h5 -o r.h5
-no 'blocks that do not divide' 1 'inputs of down projections: 44 channels are not divided by blocks of 16' \
+no 'blocks that do not divide' 1 'inputs of down projections: 44 channels cannot be divided into blocks of 16' \
 	hadamard-rotate -q --block 16 "$model" -o r.h5
-no 'blocks without a matrix' 1 'the residual stream: no Hadamard matrix of order 3 is known, blocks of 24 are' \
+no 'blocks without a matrix' 1 'the residual stream: no Hadamard matrix of order 3 is known, use blocks of 24' \
 	hadamard-rotate -q --block 3 "$ref/phi3-window.h5" -o r.h5
 warns 'a width without a matrix' 'values of a head: no Hadamard matrix of order 10 .*blocks of 2' \
 	hadamard-rotate "$ref/qwen3-window.h5" -o warned.h5

@@ -280,7 +280,7 @@ is '... whose error is not said to be 0' \
 	awk '$1 ~ /up_proj/ { print $2 == 0 }')" 0
 refused no-group 'has no attribute group' of_order
 ok 'an order without attributes' of_order no-attributes.h5
-no 'an order for another group' 1 'order.h5: was made with --group 4, this is --group 8' \
+no 'an order for another group' 1 'order.h5: was made with --group 4, this has --group 8' \
 	dpq-run -q --group 8 --hessian hessian.h5 --order order.h5 model.h5 -o out/r
 refused twice-order 'not a permutation' of_order
 refused both 'has both weight and codes, expected one of them' of_model

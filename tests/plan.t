@@ -123,15 +123,15 @@ bad '* static-groups=perhaps' "--static-groups: 'perhaps' is not one of no, yes"
 bad '* act-mode=static-tensor' '--act-mode needs a format'
 bad '* compute=e4m3fn top=500' '--top: 500 is not a number from 1 to 448'
 bad '* compute=uint8' '--compute: uint8 has a zero point'
-bad '* hessian=hess.h5' 'hessian: is no option of a layer, expected one of storage, group, .*damp$'
-bad '* order=order.h5' 'order: is no option of a layer'
-bad '* layers=a' 'layers: is no option of a layer'
-bad '* plan=plan' 'plan: is no option of a layer'
-bad '* speed=3' 'speed: is no option, expected one of'
-bad '*/down_proj' '\*/down_proj: is followed by nothing, expected option=value or keep'
+bad '* hessian=hess.h5' 'hessian: is not an option of a layer, expected one of storage, group, .*damp$'
+bad '* order=order.h5' 'order: is not an option of a layer'
+bad '* layers=a' 'layers: is not an option of a layer'
+bad '* plan=plan' 'plan: is not an option of a layer'
+bad '* speed=3' 'speed: is not an option, expected one of'
+bad '*/down_proj' '\*/down_proj: is alone in a line, expected option=value or keep'
 bad '* group' "'group' is neither option=value nor keep"
-bad '* keep group=8' 'keep takes no option=value beside it'
-bad '* group=8 keep' 'keep takes no option=value beside it'
+bad '* keep group=8' 'keep cannot be combined with option=value'
+bad '* group=8 keep' 'keep cannot be combined with option=value'
 no 'no such file' 1 'nowhere: cannot open' dpq-run --plan nowhere --compensate none "$model"
 printf '* group=8\0\n' >plan
 no 'bytes that are no text' 1 'plan: holds a NUL byte' run --compensate none "$model"
@@ -169,6 +169,6 @@ for input in plain.h5 plain.stream; do
 	ok "a plan of more than --layers, $input" run --compensate none --layers a $input
 done
 plan '* storage=int4 storage=int8'
-no 'an option twice in one line' 2 'plan:1: storage: is there twice in one line' \
+no 'an option twice in one line' 2 'plan:1: storage: is given twice in one line' \
 	dpq-run --plan plan --compensate none "$model"
 done_testing

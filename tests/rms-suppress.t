@@ -85,9 +85,9 @@ no 'scales of no int8' 1 'split_weight: is f16, expected int8' run scaled.h5
 no 'negative scales' 1 'split_scale: holds -1, expected positive scales' run minus.h5
 no 'columns of the head' 1 'head.h5: /lm_head: split_weight is only allowed in layers of blocks' run head.h5
 no 'a channel beyond f16' 1 \
-	'huge.h5: /transformer/h/0/mlp/c_proj: a channel that is taken out overflows f16; --bits 8' rms-suppress \
+	'huge.h5: /transformer/h/0/mlp/c_proj: a split channel overflows f16; --bits 8' rms-suppress \
 	-q huge.h5 -o r.h5
-no 'a model that was split' 1 'split.h5: /transformer/h/0/mlp/c_proj: has columns taken out already' \
+no 'a model that was split' 1 'split.h5: /transformer/h/0/mlp/c_proj: has split columns already' \
 	rms-suppress -q split.h5 -o r.h5
 no 'a model that is quantized' 1 \
 	'q.h5: /transformer/h/0/mlp/c_proj: is quantized already, expected a plain weight: rms-suppress goes first' \
@@ -99,7 +99,7 @@ no 'none that is selected' 1 'holds no layer behind an online Hadamard' \
 	rms-suppress -q --layers '*c_fc' model.h5 -o r.h5
 no 'other bits' 2 "bits: '4' is not one of 16, 8" rms-suppress --bits 4 model.h5 -o r.h5
 py unrotated
-no 'a rotation behind it' 1 'c_proj: has columns taken out, expected a layer before rms-suppress' \
+no 'a rotation behind it' 1 'c_proj: has split columns, expected a layer before rms-suppress' \
 	hadamard-rotate -q u.h5 -o r.h5
 ok 'nothing of that is there' test ! -e r.h5
 py spread

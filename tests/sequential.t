@@ -170,7 +170,7 @@ warns 'rounding to nearest needs no calibration' '.-sequential, --ctx .it serves
 	dpq-run --compensate none --group 8 --sequential --tokens text.h5 --ctx 16 tiny.h5 -o x.h5
 is '... and changes nothing' "$(echo 'x.h5 plain.h5 14' | py same_layers; history x.h5)" "same
 $(history plain.h5)"
-no 'W8A8 by dynamic scales cannot take static ones from nowhere' 2 'come from --hessian FILE or --sequential' \
+no 'W8A8 by dynamic scales cannot take static ones from nowhere' 2 'need --hessian FILE or --sequential' \
 	dpq-run --storage e4m3fn --compensate none --act-format e4m3fn tiny.h5 -o bad.h5
 
 # bad input, with one line, leaving nothing
@@ -186,7 +186,7 @@ no 'a layer without a model' 1 'layer.h5: /config: is missing; --sequential runs
 	bad --tokens tokens.h5 layer.h5
 no 'a layer that is quantized already' 1 'one.h5: /model/layers/0/self_attn/.*: is quantized already' \
 	bad --tokens text.h5 one.h5
-no 'embeddings to be compensated' 1 'embed_tokens: is fed token ids' bad --tokens tokens.h5 --layers '*' "$llama"
+no 'embeddings to be compensated' 1 'embed_tokens: reads token ids' bad --tokens tokens.h5 --layers '*' "$llama"
 no 'no layer of that name' 1 'holds no linear layer' bad --tokens tokens.h5 --layers nothing "$llama"
 head -c $(($(wc -c <stream) * 2 / 3)) stream >clipped
 no 'a stream that is cut' 1 'clipped: is cut short' bad --tokens text.h5 clipped

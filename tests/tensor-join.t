@@ -85,17 +85,17 @@ run --shard 2/3 other.h5 -o x.h5
 no 'a shard of another model' 1 'x.h5: is a shard of another model than s1.h5' join s1.h5 x.h5 s3.h5
 no 'a shard and a whole' 1 'whole.h5: is no shard' join s1.h5 s2.h5 s3.h5 whole.h5
 dpq-run -q --compensate none --group 8 --layers '*/2/*' model.h5 -o x.h5
-no 'a layer quantized twice, differently' 1 'x.h5: /model/layers/2/mlp/down_proj: is quantized otherwise than in b.h5' \
+no 'a layer quantized twice, differently' 1 'x.h5: .*/2/mlp/down_proj: is quantized, but differently from b.h5' \
 	join a.h5 b.h5 x.h5
-no 'codes and packed codes' 1 'packed.h5: .*is quantized otherwise than in whole.h5' join whole.h5 packed.h5
+no 'codes and packed codes' 1 'packed.h5: .*is quantized, but differently from whole.h5' join whole.h5 packed.h5
 run --layers '*/0/*' other.h5 -o x.h5
 no 'a weight of another model' 1 \
-	'x.h5: /model/layers/2/mlp/up_proj: is no part of one model, it has another weight than a.h5' join a.h5 x.h5
+	'x.h5: /model/layers/2/mlp/up_proj: is of another model, its weight differs from a.h5' join a.h5 x.h5
 for v in norm:/model/layers/2/input_layernorm/weight attribute:/model/layers/2/input_layernorm \
 	embedding:/model/embed_tokens config:/config; do
-	no "another ${v%%:*}" 1 "${v%%:*}.h5: ${v#*:}: is no part of one model" join a.h5 "${v%%:*}.h5"
+	no "another ${v%%:*}" 1 "${v%%:*}.h5: ${v#*:}: is of another model" join a.h5 "${v%%:*}.h5"
 done
-no 'another number of blocks' 1 'three.h5: is of another model than a.h5: it has 6 parts, not 7' join a.h5 three.h5
+no 'another number of blocks' 1 'three.h5: is another model than a.h5: it has 6 parts, expected 7' join a.h5 three.h5
 no 'a model that lacks a block' 1 '/model/layers/3: 7 linear layers of this block are in no input' join three.h5
 no '... whose stream is cut, then' 1 'the stream ends after 5 of 6 parts' \
 	sh -c 'tensor-join -q three.h5 2>said | dpq-run -q --compensate none -o bad.h5'

@@ -101,7 +101,7 @@ ok 'a model does not draw what stands for an image' \
 	sh -c 'sample-tokens -q --length 4000 --ctx 50 --temperature 5 "$1" -o drawn.h5 &&
 		! h5dump -d /tokens drawn.h5 | grep -q "[ ,]60[,\n]"' x $m.h5
 no 'nor does --sequential' 1 \
-	'/(multi_modal_projector/linear_1|vision_tower/.*): has seen no tokens: text-t.h5 has no images in' \
+	'/(multi_modal_projector/linear_1|vision_tower/.*): no token reaches the layer: text-t.h5 has no images in' \
 	dpq-run -q --sequential --group 8 --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
 ok '... unless they are left out' \
 	dpq-run -q --sequential --layers '/model/layers/*' --group 8 --ctx 128 --tokens text-t.h5 $m.h5 -o x.h5
@@ -158,12 +158,12 @@ for m in vipllava llava-postnorm qwen2-vl; do
 			eval-ppl --ctx 128 --tokens "$2" - <s.h5 | cmp - t.tsv' x $m-1.h5 $m-t.h5
 done
 no 'a norm before the blocks whose gain differs by channel' 1 \
-	'/vision_tower/embeddings/pre_layrnorm: adds to a stream that norms read, by another gain' ln2rms \
+	'/vision_tower/embeddings/pre_layrnorm: adds to a stream that norms read, with a gain' ln2rms \
 	-q vipllava.h5 -o x.h5
 no 'a projector that reads the stream itself' 1 \
-	'/multi_modal_projector/linear_1: reads the stream itself, with the mean' ln2rms -q llava-siglip.h5 -o x.h5
+	'/multi_modal_projector/linear_1: reads the stream without a norm' ln2rms -q llava-siglip.h5 -o x.h5
 no 'a norm behind a branch whose gain differs by channel' 1 \
-	'/vision_tower/encoder/layers/0/layer_norm1: stands behind a branch and has another gain' \
+	'/vision_tower/encoder/layers/0/layer_norm1: is after a residual branch and has a gain' \
 	sh -c 'ln2rms -q llava-postnorm.h5 | hadamard-rotate -q -o x.h5'
 no 'nothing to convert' 1 '/model/layers/0/input_layernorm: is an RMS norm already' \
 	ln2rms -q --language llava-siglip.h5 -o x.h5

@@ -10,7 +10,7 @@
 #include "calib/hessian.h"
 #include "model/layer.h"
 
-/* The first three of what is scaled, all of what is clipped, too. */
+/* The first SCALED columns if weights are only scaled, all columns if they are clipped too. */
 static const struct report_column columns[] = {
 	{ "ratio", REPORT_NONE }, { "nearest", REPORT_GEOMETRIC }, { "scaled", REPORT_GEOMETRIC },
 	{ "clipped", REPORT_GEOMETRIC }, { "groups_clipped", REPORT_NONE },
@@ -26,7 +26,7 @@ bool awq_wants(void *arg, const struct residual_layer *l)
 	return hessian_there(a->hessian, l->path) && (l->role == ROLES || !role_is_kept(l->role));
 }
 
-/* The layer's H; *own is to be freed. */
+/* The layer's H; free(*own). */
 static const float *find_hessian(const struct awq *a, const struct residual_layer *l, float **own)
 {
 	const struct hessian h = hessian_mixed(a->hessian, l->path, l->in, own);
@@ -40,12 +40,12 @@ static struct hessian find_means(const struct awq *a, const char *path, size_t n
 	struct hessian h = hessian_find(a->hessian, path, n);
 
 	if (!h.mean_abs)
-		die("%s: %s/mean_abs: is missing, expected what hessian-accum makes", part_name(a->hessian),
+		die("%s: %s/mean_abs: is missing, expected a file of hessian-accum", part_name(a->hessian),
 			path);
 	return h;
 }
 
-/* mean |x| of the layer's inputs, over the tokens that its H is of; returns how many have reached it. */
+/* mean |x| of the layer's inputs, over the tokens of its H; returns the number of tokens that reached it. */
 static int64_t mean_abs(const struct awq *a, const struct residual_layer *l, double mean[l->in])
 {
 	const struct hessian h = find_means(a, l->path, l->in);
@@ -68,7 +68,8 @@ static void check_finite(const struct part *part, const struct residual_layer *l
 			part_name(part), l->path);
 }
 
-/* The layer's loss at each ratio, added to those of others with the same inputs. */
+/* Computes the layer's loss at each ratio (own), and adds it to the sum over layers with the same inputs
+ * (all). */
 static void add_losses(struct awq *a, const struct part *part, const struct residual_layer *l,
 	const double mean[l->in], double all[AWQ_RATIOS], double own[AWQ_RATIOS], double *whole)
 {
@@ -77,8 +78,8 @@ static void add_losses(struct awq *a, const struct part *part, const struct resi
 	float *mixed;
 	const float *h = find_hessian(a, l, &mixed);
 
-	if (!layer.linear.weight)	/* also where no ratio is better, and nothing would be changed */
-		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
+	if (!layer.linear.weight)	/* an error even if no ratio is better and nothing would change */
+		die("%s: %s: is quantized already, expected a plain weight: run %s first", part_name(part),
 			l->path, program);
 	for (size_t i = 0; i < AWQ_RATIOS; i++) {
 		awq_factors(l->in, s, mean, i);
@@ -91,7 +92,7 @@ static void add_losses(struct awq *a, const struct part *part, const struct resi
 	part_drop(a->hessian);
 }
 
-/* What was found of a layer is printed, or kept until it is clipped. */
+/* Reports the result of a layer's search, or keeps it until the layer is clipped. */
 static void note_layer(struct awq *a, const char *path, double ratio, double nearest, double best)
 {
 	if (!a->clip) {
@@ -103,7 +104,7 @@ static void note_layer(struct awq *a, const char *path, double ratio, double nea
 	a->note[a->notes++] = (struct awq_note){ xformat("%s", path), ratio, nearest, best };
 }
 
-/* Means of the inputs that the layers share: of that which the most tokens have reached. */
+/* Means of the shared inputs of layers, from the layer that most tokens reached. */
 static void find_mean(const struct awq *a, size_t count, const struct residual_layer *const reader[count],
 	double mean[])
 {
@@ -121,7 +122,7 @@ static void find_mean(const struct awq *a, size_t count, const struct residual_l
 	free(x);
 }
 
-/* The factors of what `count` layers are fed; NULL: none is better. */
+/* The factors of the shared inputs of `count` layers; NULL: no factors are better than none. */
 static double *search(struct awq *a, const struct part *part, size_t count,
 	const struct residual_layer *const reader[count])
 {
@@ -154,7 +155,7 @@ void awq_norm(void *arg, const struct part *part, const struct residual *here, s
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
 		if (invariant_reads(l) && l->norm == (int64_t)i && awq_wants(arg, l))
 			reader[count++] = l;
-	/* Of a projector that reads several of the norm's rows side by side each would want its own. */
+	/* A projector that reads several rows of the norm at once would need factors for each row. */
 	norm->factor = count && (*reader)->in == norm->n ? search(arg, part, count, reader) : NULL;
 	free(reader);
 }
@@ -163,14 +164,14 @@ double *awq_source(void *arg, const struct part *part, const struct residual *he
 {
 	const struct residual_layer *l = &here->layer[i];
 	struct layer layer = layer_read(part, l->path, l->out, l->in);
-	/* What an online Hadamard makes of its inputs is not theirs channel by channel. */
+	/* After an online Hadamard, input channels are not the channels of the source. */
 	const bool fits = !layer.linear.rotation_in.hadamard && awq_wants(arg, l);
 
 	layer_free(&layer);
 	return fits ? search(arg, part, 1, &l) : NULL;
 }
 
-/* What the search has found of the layer, no longer kept. Returns whether it has. */
+/* Moves the kept result of the layer's search to *note. Returns whether there was one. */
 static bool take_note(struct awq *a, const char *path, struct awq_note *note)
 {
 	for (size_t i = 0; i < a->notes; i++)
@@ -183,7 +184,7 @@ static bool take_note(struct awq *a, const char *path, struct awq_note *note)
 	return false;
 }
 
-/* tr(E H Eᵀ)/tr(W H Wᵀ) as w stands, for the report. */
+/* tr(E H Eᵀ)/tr(W H Wᵀ) of w, for the report. */
 static double error_of(const struct awq *a, const struct residual_layer *l, const struct rewrite_factors *by,
 	const float *h, double (*w)[l->in])
 {
@@ -205,7 +206,7 @@ void awq_finish(void *arg, const struct part *part, const struct residual_layer 
 {
 	struct awq *a = arg;
 	struct awq_note note;
-	/* Rows that make queries and keys stay: attention multiplies their errors with each other. */
+	/* Rows of queries and keys are not clipped: attention multiplies their errors with each other. */
 	const size_t first = l->role == ROLE_Q || l->role == ROLE_K ? l->out : l->first;
 	const size_t groups = linear_groups(l->in, a->format.group) * l->out;
 	size_t done = 0;

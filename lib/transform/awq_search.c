@@ -11,7 +11,7 @@
 #include "num/quadratic.h"
 #include "quant/round.h"
 
-/* Constants, not options: results depend on them. Rows at once, and columns of H. */
+/* Constants, not options, since results depend on them: rows at once, and columns of H at once. */
 enum { ROWS = 64, CLIP_ROWS = 32, PANEL = 256 };
 
 static const double min_factor = 1e-4;
@@ -29,10 +29,10 @@ void awq_factors(size_t n, double s[n], const double mean_abs[n], size_t i)
 		s[j] /= sqrt(low) * sqrt(high);
 }
 
-/* Rows of W diag(s) on their way through Q. */
+/* Memory for Q of a row of W diag(s). */
 struct rounding {
 	const struct awq_format *f;
-	size_t n, group;		/* columns, and how many share a scale */
+	size_t n, group;		/* columns; columns of a group */
 	float *scale;			/* [groups] */
 	uint8_t *code, *zero;		/* [n], [groups] */
 };
@@ -50,7 +50,7 @@ static void rounding_free(struct rounding *r)
 	free(r->scale), free(r->code), free(r->zero);
 }
 
-/* q = Q(v), of at most r->n numbers from the beginning of a group on. */
+/* q = Q(v), for n ≤ r->n numbers that begin with a group. */
 static void nearest(const struct rounding *r, const struct format *f, size_t n, float q[n], const float v[n])
 {
 	round_row(f, n, r->group, r->code, r->scale, r->zero, v);
@@ -63,16 +63,16 @@ static void unscale(size_t n, float x[n], const double *s)
 		x[j] = (float)((double)x[j] / s[j]);
 }
 
-/* What the losses are of: a layer whose columns are yet to be scaled, or a scaled weight. */
+/* A weight: a layer whose columns are not scaled yet, or a scaled matrix. */
 struct weight {
 	size_t m, n;
 	const struct linear *plain;	/* or NULL: */
 	const double *scaled;		/* [m][n] */
 	const double *s;		/* [n], or NULL: 1 */
-	const double *rows;		/* [m] that rows are yet to be multiplied by, or NULL: 1 */
+	const double *rows;		/* [m] factors of rows, not applied yet, or NULL: 1 */
 };
 
-/* Rows [first, first + rows) of W diag(s), as a file of float has them. */
+/* Rows [first, first + rows) of W diag(s), rounded to float as in a file. */
 static void weight_rows(const struct weight *w, size_t first, size_t rows, float v[rows][w->n])
 {
 	if (w->plain)
@@ -85,7 +85,7 @@ static void weight_rows(const struct weight *w, size_t first, size_t rows, float
 				v[i][j] = (float)((double)v[i][j] * w->s[j]);
 }
 
-/* The format for W diag(s), whose scales may have a divisor; false if a number is not finite. */
+/* Fits the format's divisor of scales, if it has one, to W diag(s). False if a number is not finite. */
 static bool fit_format(struct awq_format *f, const struct weight *w)
 {
 	double low = 0, high = 0;
@@ -109,7 +109,7 @@ static bool fit_format(struct awq_format *f, const struct weight *w)
 	return finite;
 }
 
-/* Of each row; whole NULL: not asked for. */
+/* The losses of rows; whole: tr(W H Wᵀ) of each row, or NULL. */
 static void rows_loss(const struct awq_format *f, const struct weight *w, const float *h, size_t first,
 	size_t rows, double error[rows], double *whole)
 {
@@ -167,7 +167,7 @@ double awq_loss_scaled(const struct awq_format *f, size_t m, size_t n, const dou
 	return loss_of(f, &(struct weight){ m, n, NULL, w[0], s, rows }, h, whole);
 }
 
-/* Columns [at, at + n) of some rows: a group of each. */
+/* Columns [at, at + n) of some rows: one group of each row. */
 struct piece {
 	const struct rounding *rounding;
 	size_t rows, columns, at, n;
@@ -177,7 +177,7 @@ struct piece {
 	float *v;			/* [2][n] */
 };
 
-/* The group of row i, and max |w| in it. */
+/* Copies the group of row i to p->v; returns its max |w|. */
 static float take_group(const struct piece *p, size_t i)
 {
 	float max = 0;
@@ -194,7 +194,7 @@ static float shrunk(float max, size_t k)
 	return (float)((double)max * (1 - (double)k / AWQ_RATIOS));
 }
 
-/* e of row i under each limit; s: of the group's columns. */
+/* Errors of row i for each limit. s: of the group's columns. */
 static void try_limits(const struct piece *p, size_t i, const double *s)
 {
 	const float max = take_group(p, i);
@@ -213,7 +213,7 @@ static void try_limits(const struct piece *p, size_t i, const double *s)
 	}
 }
 
-/* Whether the least loss of row i is not that of its whole range; then it is clipped. */
+/* Clips row i to the limit with the smallest loss. Returns whether it is not the whole range. */
 static bool take_best(const struct piece *p, size_t i, const double loss[AWQ_SHRINKS])
 {
 	const float max = take_group(p, i);
@@ -228,7 +228,7 @@ static bool take_best(const struct piece *p, size_t i, const double loss[AWQ_SHR
 	return best;
 }
 
-/* Returns how many groups are clipped. */
+/* Returns the number of clipped groups. */
 static size_t clip_rows(const struct awq_format *f, size_t rows, size_t n, double w[rows][n], const double *s,
 	const float *h)
 {

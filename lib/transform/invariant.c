@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/thread.h"
 
-enum { FEW = 1 << 14 };		/* numbers, below which one thread is quicker */
+enum { FEW = 1 << 14 };		/* numbers, up to which one thread is faster */
 
 static bool is_constant(const struct wide_norm *norm)
 {
@@ -20,7 +20,7 @@ static bool changes_stream(const struct invariant *t, struct stream stream)
 	return (t->fold || t->centre || t->rotations) && !t->leave[stream.index];
 }
 
-/* Whether the layer takes over the norm's gain and shift. */
+/* Whether the norm's gain and shift move into the layer. */
 static bool folds(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm)
 {
 	return t->fold && changes_stream(t, l->reads) && invariant_reads(l) && norm;
@@ -32,19 +32,19 @@ const char *invariant_refusal(const struct invariant *t, const struct residual_n
 	if (!changes_stream(t, at->stream))
 		return NULL;
 	if (at->use == NORM_POST)
-		return "is a norm of the residual stream itself, behind the sum x + f(x): its gain cannot "
-			"leave the stream, expected norms before the branches, or x + norm(f(x))";
+		return "is a norm of the residual stream itself, after the sum x + f(x): its gain cannot "
+			"be moved, expected norms before the residual branches, or x + norm(f(x))";
 	if (t->centre && norm->kind == NORM_RMS)
 		return "is an RMS norm already, expected LayerNorm: a stream that RMS norms read keeps its "
 			"mean";
 	if (t->centre && at->use == NORM_BRANCH && at->stream.normed && !is_constant(norm))
-		return "adds to a stream that norms read, by another gain for each channel: what it adds has "
-			"a mean, which cannot be taken off";
+		return "adds to a stream that norms read, with a gain for each channel: its output has "
+			"a mean, which cannot be removed";
 	if (t->rotations && norm->kind == NORM_LAYER)
 		return "is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms";
 	if (t->rotations && at->use == NORM_BRANCH && !is_constant(norm))
-		return "stands behind a branch and has another gain for each channel, which a rotation of "
-			"the stream cannot pass";
+		return "is after a residual branch and has a gain for each channel: a rotation of the "
+			"stream cannot be moved before it";
 	return NULL;
 }
 
@@ -52,8 +52,8 @@ const char *invariant_layer_refusal(const struct invariant *t, const struct resi
 {
 	if (t->centre && changes_stream(t, l->reads) && invariant_reads(l) && l->norm == RESIDUAL_NONE &&
 		l->reads.normed)
-		return "reads the stream itself, with the mean that would be taken off it: expected a norm "
-			"before it";
+		return "reads the stream without a norm, and so its mean, which would be removed: expected a "
+			"norm before it";
 	return NULL;
 }
 
@@ -96,7 +96,7 @@ static void fold(const struct wide_norm *norm, size_t m, size_t n, double w[m][n
 		}
 }
 
-/* By factors of the first of `each` columns, of the next, ... */
+/* Multiplies columns by factors, which repeat every `each` columns. */
 static void scale_columns(size_t each, const double factor[each], size_t m, size_t n, double w[m][n])
 {
 	for (size_t i = 0; i < m; i++)
@@ -116,7 +116,7 @@ void invariant_scale(const double columns[], const double rows[], size_t m, size
 		bias[i] /= rows[i];
 }
 
-/* Takes the mean off each row. */
+/* Subtracts the mean of each row. */
 static void centre_rows(size_t m, size_t n, double w[m][n])
 {
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static)
@@ -131,10 +131,10 @@ static void centre_rows(size_t m, size_t n, double w[m][n])
 	}
 }
 
-/* Takes the mean off each column, and off the bias. */
+/* Subtracts the mean of each column, and of the bias. */
 static void centre_columns(size_t m, size_t n, double w[m][n], double *bias)
 {
-	enum { COLUMNS = 64 };		/* at a time: rows of them are whole lines of the cache */
+	enum { COLUMNS = 64 };		/* at a time: a row of them is whole cache lines */
 
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static)
 	for (size_t from = 0; from < n; from += COLUMNS) {
@@ -152,14 +152,14 @@ static void centre_columns(size_t m, size_t n, double w[m][n], double *bias)
 		centre_rows(1, m, (double (*)[m])bias);
 }
 
-/* What the layer's columns turn by; NULL: nothing. */
+/* The rotation of the layer's columns; NULL: none. */
 static const struct rotation *columns_rotation(const struct invariant *t, const struct residual_layer *l)
 {
 	return changes_stream(t, l->reads) ? rotations_of(t->rotations, l->columns, l->reads.index, l->in) :
 		NULL;
 }
 
-/* Columns, and from row l->first on rows. */
+/* Rotates columns, and rows from l->first on. */
 static void rotate(const struct invariant *t, const struct residual_layer *l, size_t m, double w[m][l->in],
 	double *bias)
 {
@@ -180,7 +180,7 @@ static void rotate(const struct invariant *t, const struct residual_layer *l, si
 void invariant_layer(const struct invariant *t, const struct residual_layer *l, const struct wide_norm *norm,
 	size_t m, double w[m][l->in], double *bias)
 {
-	/* What a norm reads, on its way to the stream or in it. */
+	/* the output goes to a LayerNorm: one of the stream, or the one after the residual branch */
 	const bool centred = t->centre && changes_stream(t, l->adds) &&
 		(l->norm == RESIDUAL_NONE || invariant_reads(l) ? l->adds.normed : norm->kind == NORM_LAYER);
 

@@ -18,7 +18,7 @@
 
 enum { NAMED = 3 };	/* layers that a warning names */
 
-/* The other inputs' part that belongs to the first's. */
+/* Reads the next part of the other inputs. */
 static void advance(const struct join *j)
 {
 	const struct filter *first = j->file;
@@ -27,7 +27,7 @@ static void advance(const struct join *j)
 		if (part_index(first->part))
 			f->part = input_next(f->in);
 		if (!f->part || part_count(f->part) != part_count(first->part))
-			die("%s: is of another model than %s: it has %zu parts, not %zu", input_name(f->in),
+			die("%s: is another model than %s: it has %zu parts, expected %zu", input_name(f->in),
 				input_name(first->in), f->part ? part_count(f->part) : 0,
 				part_count(first->part));
 	}
@@ -52,7 +52,7 @@ static bool is_shape(const struct part *part, const char *path, const size_t dim
 		(t.dim[0] == dim[0] && t.dim[1] == dim[1]);
 }
 
-/* The input that a layer is taken from: the first that has quantized it, or else the first that has it. */
+/* The input that a layer is taken from: the first in which it is quantized, else the first that has it. */
 static size_t choose_layer(struct join *j, const char *path)
 {
 	size_t plain = j->n, quantized = j->n;
@@ -68,8 +68,8 @@ static size_t choose_layer(struct join *j, const char *path)
 			*first = k;
 		else if (!same_object(part_of(j, *first), part, path))
 			inputs_differ(j, *first, k, path, first == &quantized ?
-			"is quantized otherwise than in" :
-				"is no part of one model, it has another weight than");
+			"is quantized, but differently from" :
+				"is of another model, its weight differs from");
 	}
 	if (quantized < j->n && plain < j->n) {
 		char *weight = layer_member(path, "weight");
@@ -101,7 +101,7 @@ static void count_layer(struct join *j, const char *path, bool quantized)
 	free(before);
 }
 
-/* The linear layers of a part, and the input that each is taken from. */
+/* The linear layers of a part, and the input of each. */
 struct choices { size_t n, *from; const char **path; };
 
 /* Whether the path is that of a layer, or below one. */
@@ -124,18 +124,19 @@ static bool is_layer(const struct join *j, const char *path)
 	return false;
 }
 
-/* Dies unless what is no layer is the same in all inputs that have it. */
+/* Fatal error unless an object outside of layers is the same in all inputs that have it. */
 static void check_object(const struct join *j, size_t first, const char *path, bool group)
 {
 	for (size_t k = first + 1; k < j->n; k++) {
 		const struct part *a = part_of(j, first), *b = part_of(j, k);
 
 		if (part_has(b, path) && !(group ? same_attributes : same_object)(a, b, path))
-			inputs_differ(j, first, k, path, "is no part of one model, it differs from");
+			inputs_differ(j, first, k, path, "is of another model, it differs from");
 	}
 }
 
-/* Chooses the layers that the input's part has, and looks at all else of it that no earlier input has. */
+/* Chooses the layers of the part of input k, and checks its other objects, unless an earlier input has them.
+ */
 static void choose_layers(struct join *j, size_t k, struct choices *c)
 {
 	const struct part *part = part_of(j, k);
@@ -166,11 +167,11 @@ static void count_in_block(void *arg, const struct layer_ref *layer, size_t in)
 	const struct join *j = arg;
 
 	(void)in;
-	if (layer_ref_row(layer))	/* negative: so many are missing */
+	if (layer_ref_row(layer))	/* a negative number of layers is missing */
 		j->of_block[layer_ref_block(j->file->config, layer)]--;
 }
 
-/* In the last part, before it is written. */
+/* Called for the last part, before it is written. */
 static void check_missing(struct join *j)
 {
 	const struct config *c = j->file->config;
@@ -224,7 +225,7 @@ void join_part(void *arg, const struct filter *f)
 			if (c.from[i] == k)
 				output_copy(f->out, part_of(j, k), c.path[i], NULL);
 		output_rest(f->out, part_of(j, k), c.path);
-		links_free(&f->out->links);	/* addresses of another file mean nothing in the next */
+		links_free(&f->out->links);	/* addresses are valid in one file only */
 	}
 	if (f->config && part_index(f->part) + 1 == part_count(f->part))
 		check_missing(j);
@@ -238,7 +239,7 @@ void join_end(struct join *j)
 {
 	for (struct filter *f = j->file + 1; f < j->file + j->n; f++)
 		if (input_next(f->in))
-			die("%s: goes on after its last part", input_name(f->in));
+			die("%s: has data after its last part", input_name(f->in));
 	if (j->quantized && j->plain)
 		warn("%zu of %zu linear layers are quantized in no input: %s%s", j->layers - j->quantized,
 			j->layers, j->plain, j->layers - j->quantized > NAMED ? ", ..." : "");

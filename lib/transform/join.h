@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * join.h -- blocks of a model that separate jobs have quantized, put together
+ * join.h -- joins a model whose blocks were quantized by separate jobs
  *
- * The inputs are one model, part by part: of each linear layer that some have quantized and others not, the
- * quantized one is taken; all else must be the same wherever it is, and may stand in some of them only.
+ * The inputs are the same model, part by part. If some inputs have quantized a linear layer, a quantized one
+ * is taken. Everything else must be the same in all inputs that have it.
+ *
+ * Calling sequence: join_part() for each part (model_filter()); join_end().
  */
 #ifndef TRANSFORM_JOIN_H
 #define TRANSFORM_JOIN_H
@@ -11,17 +13,17 @@
 
 struct join {
 	size_t n;
-	struct filter *file;		/* [n], shards in their order; the first has config and output */
+	struct filter *file;		/* [n], shards in order; the first has the config and the output */
 	bool shards;
 	size_t layers, quantized;	/* joined so far */
-	int *of_block;			/* [blocks] layers joined of each */
-	char *plain;			/* names of some that none has quantized, or NULL */
+	int *of_block;			/* [blocks] joined layers of each */
+	char *plain;			/* names of some layers that no input has quantized, or NULL */
 };
 
-/* A part of model_filter(). Dies, naming files and path, where two inputs have quantized a layer differently,
- * or differ otherwise, and, in the last part, where a layer of the model is in none. */
+/* part() of model_filter(). Fatal errors, which name files and path: two inputs have quantized a layer
+ * differently, or differ elsewhere; in the last part: a layer of the model is in no input. */
 void join_part(void *join, const struct filter *f);
-/* Warns of layers that none has quantized, if others were, and says how many were joined. Dies if an input
- * goes on. */
+/* Warns of layers that no input has quantized, if others are quantized. Prints the number of joined layers.
+ * An input with further parts is a fatal error. */
 void join_end(struct join *j);
 #endif

@@ -67,7 +67,7 @@ void layers_codes(struct codes *c)
 	codes_lay_out(c, xalloc(codes_lay_out(c, NULL), 1));
 }
 
-/* What is at fault: which file, and which member of the layer there. */
+/* The cause of a status: the file, and the member of the layer in it. */
 static const struct blame { enum { MODEL, HESSIAN, ORDER } file; const char *member; } blames[] = {
 	[STATUS_BAD_WEIGHT] = { MODEL, "/weight" },
 	[STATUS_BAD_MAIN] = { MODEL, "" },
@@ -87,7 +87,7 @@ void layers_fail(enum status status, size_t index, const char *path, const struc
 		source->name, *text = status_text(status);
 
 	if (status == STATUS_OVERFLOW)
-		die("%s: %s: %s; --branch-format bf16 or f32 reaches farther", file, path, text);
+		die("%s: %s: %s; --branch-format bf16 and f32 have a larger range", file, path, text);
 	if (status == STATUS_NO_CONVERGENCE)
 		die("%s: %s: %s", file, path, text);
 	die("%s: %s%s: %s (at %zu)", file, path, b.member, text, index);

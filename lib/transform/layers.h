@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * layers.h -- what filters share that quantize the linear layers of a model: which these are, before the
- * first is read, and what a method may know of their inputs
+ * layers.h -- functions of filters that quantize linear layers: the selected layers of a model, and the
+ * statistics of their inputs
  */
 #ifndef TRANSFORM_LAYERS_H
 #define TRANSFORM_LAYERS_H
@@ -15,26 +15,28 @@
 #include "quant/linear.h"
 #include "quant/status.h"
 
-/* Layers of the model that are selected; without a configuration those of the current part, with 0 inputs.
- * Returns how many. */
+/* Calls visit() for the selected layers of the model; without a configuration, for those of the current part,
+ * with in = 0. Returns their number. */
 size_t layers_each(const struct filter *f, const struct selection *layers,
 	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg);
-/* Whether layers_each() visits exactly the input's layers: not if it holds some blocks only, nor, without a
- * configuration, on a stream of several parts. */
+/* Whether layers_each() visits exactly the layers of the input. It does not if the input has only some of the
+ * blocks, or has no configuration and several parts. */
 bool layers_whole(const struct filter *f);
+/* Fatal error: no layer of the file is selected. */
 _Noreturn void layers_none(const char *name, const struct selection *layers);
 
 /*
- * Restricts moments to the columns that the main weight holds: rows and columns of H, and absmax, of columns
- * taken out become 0, in a copy; methods keep such columns at 0. Dies, naming file and layer, on a Hessian
- * that is none. Returns NULL, or the memory of the copy: free() it.
+ * Restricts moments to the columns of the main weight: in a copy, rows and columns of H, and absmax, become 0
+ * for split columns. Methods keep such columns at 0. An invalid Hessian is a fatal error, which names file
+ * and layer. Returns NULL, or the memory of the copy, to be freed.
  */
 float *layers_moments(struct second_moments *moments, const char *file, const char *path,
 	const struct linear *l);
 
 /* Lays codes out in new memory: free(c->memory). */
 void layers_codes(struct codes *c);
-/* Dies of a layer that was not quantized, naming the file and what of it is at fault. */
+/* Fatal error for a layer that could not be quantized. It names the file and the member that are the cause.
+ */
 _Noreturn void layers_fail(enum status status, size_t index, const char *path, const struct part *model,
 	const struct moments_source *source);
 #endif

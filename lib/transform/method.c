@@ -19,10 +19,11 @@ void method_check_rounded(const struct format *f, const char *option)
 	if (f->asymmetric)
 		misuse("--%s: %s has a zero point, expected a format without one", option, f->name);
 	if (f->group)
-		misuse("--%s: %s has scales of groups, expected a format without, as e2m1", option, f->name);
+		misuse("--%s: %s has scales of groups, expected a format without, such as e2m1", option,
+			f->name);
 }
 
-/* Whether scales hang on the Hessian. */
+/* Whether scales depend on the Hessian. */
 static bool searches_hessian(const struct solver *s)
 {
 	return s->search == SEARCH_HESSIAN || s->search == SEARCH_LEARNED;
@@ -41,7 +42,7 @@ static void decide_scales(struct solver *s, bool type_given, enum scale_type typ
 		s->group = s->storage.group;
 }
 
-/* A value of --top or --saturate: from 1 to the largest of the compute format, if there is one. */
+/* A value of --top or --saturate, from 1 to the maximum of the compute format. Without one: the default. */
 static float max_of(const struct solver *s, const char *option, double value, float otherwise)
 {
 	if (!s->compute.kind)
@@ -87,7 +88,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (given(arg, "scale-search"))
 		s->search = o->method.solver.search;
 	if (searches_hessian(s) && s->group < 0)
-		misuse("--scale-search %s: finds scales of groups and of channels, not one of a tensor; "
+		misuse("--scale-search %s: finds scales of groups and channels, not of a tensor; "
 			"--scale-search mse does", searches[s->search]);
 	if (given(arg, "round-first"))
 		s->round_first = o->method.solver.round_first;
@@ -132,7 +133,7 @@ void method_hint(const struct option_row *o)
 		setting_hint(o->var.parsed, o->name);
 }
 
-/* Whether --scale-bits leaves scales fewer bits than their type does. */
+/* Whether --scale-bits gives scales fewer bits than their type has. */
 static bool is_coarser(const struct method_options *o)
 {
 	const enum scale_type own = o->method.solver.storage.scales, type = own ? own : o->scales;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * method.h -- how a layer is quantized: the solver's settings and how inputs are rounded, from options
+ * method.h -- the method of a layer: quantizer, settings of the solver, and rounding of inputs, from options
  */
 #ifndef TRANSFORM_METHOD_H
 #define TRANSFORM_METHOD_H
@@ -12,24 +12,24 @@
 struct method {
 	const struct quantizer *quantizer;	/* transform/quantizer.h; NULL with keep */
 	struct solver solver;
-	struct branch_settings branch;	/* of a quantizer that makes one; main: of `solver`; rank 0: usual */
-	bool keep;			/* the layer is left alone */
-	bool inputs_given;		/* act_mode is; otherwise what the model says of inputs stays */
-	bool inputs_follow;		/* that only since there is a compute format */
+	struct branch_settings branch;	/* of a quantizer with a branch; main: `solver`; rank 0: default */
+	bool keep;			/* the layer is not changed */
+	bool inputs_given;		/* act_mode is set; false: the model's rounding of inputs stays */
+	bool inputs_follow;		/* it is set only because a compute format is given */
 	enum input_mode act_mode;
 	float act_clip;			/* of scales of each token; 0: 1 */
-	struct format act_format;	/* kind NULL: that of the arithmetic */
+	struct format act_format;	/* kind NULL: the compute format */
 	float act_max;			/* static scales are max|X|/act_max, */
-	bool act_pow2;			/* up to powers of two */
+	bool act_pow2;			/* rounded up to powers of two */
 };
 
-/* What the options say, before the recipe decides the rest. */
+/* Values of options, before the recipe sets the rest. */
 struct method_options {
 	struct method method;
 	enum recipe recipe;
 	enum scale_type scales;
-	size_t scale_bits;		/* 0: those of the type */
-	bool ties_away, no_error;	/* no_error: nobody sees the errors of layers */
+	size_t scale_bits;		/* 0: all bits of the type */
+	bool ties_away, no_error;	/* no_error: errors of layers are not reported */
 	double max, saturate, act_clip;
 };
 
@@ -38,7 +38,7 @@ extern const char *const method_yes_no[], *const method_scale8s[], *const method
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
 	"scales of each token from R times its largest magnitude", .otherwise = "1", \
 	.min = LINEAR_CLIP_MIN, .max = 1 }
-/* How a branch is stored: f32, f16, bf16, or FORMAT[:G], G columns under a scale, or else a row. */
+/* How a branch is stored: f32, f16, bf16, or FORMAT[:G] with a scale for G columns (without G: for a row). */
 struct branch_format { struct format format; long group; enum half_type type; };
 #define OPTION_BRANCH_FORMAT(var) { 0, "branch-format", \
 	OPTION_PARSED(struct branch_format, var, method_branch_format), \
@@ -47,7 +47,7 @@ struct branch_format { struct format format; long group; enum half_type type; };
 void method_branch_format(void *format, const char *option, const char *text);
 char *method_branch_form(const void *format);
 
-/* Rows of the options of a layer; o: a struct method_options; kind: OPTION_STORAGE, or OPTION_FORMAT. */
+/* Rows of the options of a layer. o: a struct method_options *. kind: OPTION_STORAGE or OPTION_FORMAT. */
 #define METHOD_STORAGE_OPTIONS(o, kind) \
 	{ 0, "storage", kind(&(o)->method.solver.storage), "FORMAT", "format of the codes", \
 		.otherwise = "uint4" }, \
@@ -91,34 +91,35 @@ char *method_branch_form(const void *format);
 		"added to the diagonal, times its mean", .otherwise = "0.01", .max = 1e6 }
 
 /*
- * The method that the options make, with the recipe's choices where given() does
- * not hold. A format other than that of the arithmetic rounds inputs with its own
- * top, under powers of two only if pow2-scale was given; the mode is static-tensor
- * unless it was given, where there is a format. A storage that names its group
- * has that one, unless one was given. The quantizer is that of the options, or else
- * that of quantizer_of(). Options that do not fit together are a misuse.
+ * The method of the options. The recipe sets the options for which given() is false. If the format of inputs
+ * is not the compute format, its own maximum is used, and powers of two only if pow2-scale was given. With a
+ * format of inputs, the default mode is static-tensor. A storage format with its own group has that group,
+ * unless one was given. The default quantizer is quantizer_of(). Options that do not fit together are a
+ * misuse().
  */
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg);
 
-/* given() of a tool that has METHOD_STORAGE_OPTIONS and no other of these. */
+/* given() of a tool that has METHOD_STORAGE_OPTIONS and no other options of a layer. */
 bool method_storage_given(const void *unused, const char *option);
 
-/* Misuse unless values can be rounded to the format alone: no zero point, no scales of groups. */
+/* misuse() unless values can be rounded to the format without parameters: no zero point, no scales of groups.
+ */
 void method_check_rounded(const struct format *f, const char *option);
-/* Misuse where --top or --saturate is outside the range of the options' own arithmetic, be it used or not. */
+/* misuse() if --top or --saturate is outside the range of the compute format of the options, even if it is
+ * not used. */
 void method_check(const struct method_options *o);
 
-/* Warns where the option gives a format that is easily taken for FP8 of hardware. */
+/* Warns if the option's format is easily mistaken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
 enum { METHOD_IDLE = 11 };
-/* Which options change nothing under the others, first those that the quantizer does not read; act_mode:
- * whether it was given. */
+/* Options without effect under the other options; the first rows are those that the quantizer does not read.
+ * act_mode: whether --act-mode was given. */
 void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
 
-/* Whether the Hessian is needed, and whether the result depends on it where there is one; otherwise it only
- * serves the report. */
+/* Whether the method needs the Hessian; and whether its result depends on a Hessian that exists. If not, the
+ * Hessian is used for the report only. */
 bool method_needs_hessian(const struct method *m);
 bool method_reads_hessian(const struct method *m);
 #endif

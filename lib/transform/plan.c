@@ -13,13 +13,13 @@ enum { MAX_BYTES = 64 << 20 };
 
 struct plan_line {
 	size_t number;			/* in the file, from 1 on */
-	char *text;			/* without comments and spare blanks, for the history */
+	char *text;			/* without comments and extra blanks, for the history */
 	const char *glob;
 	bool keep, seen;		/* seen: a layer matches */
 	size_t n;
 	struct setting {
 		const struct option_row *row;
-		char *word;		/* "option", and behind it */
+		char *word;		/* "option", followed by */
 		const char *value;
 		bool used;		/* it changed the method of a layer */
 	} *setting;			/* [n] */
@@ -31,7 +31,7 @@ struct plan_method {
 	struct option_idle idle[METHOD_IDLE];	/* under the options and these lines */
 };
 
-/* Messages are about the line, until error_about(NULL). */
+/* Messages name the line, until error_about(NULL). */
 static void enter(const struct plan *p, const struct plan_line *l)
 {
 	char *where = xformat("%s:%zu", p->name, l->number);
@@ -48,7 +48,7 @@ static const struct option_row *named(const struct option_row *rows, const char 
 	return NULL;
 }
 
-/* The text, which is freed, and a word behind it, with `between` where there is a text. */
+/* text + between + word in new memory, or word if text is NULL. Frees text. */
 static char *append(char *text, const char *between, const char *word)
 {
 	char *y = xformat("%s%s%s", text ? text : "", text ? between : "", word);
@@ -57,7 +57,7 @@ static char *append(char *text, const char *between, const char *word)
 	return y;
 }
 
-/* Where the row's variable is in the options of a layer; beyond their end: it is none of a layer. */
+/* Offset of the row's variable in struct method_options; beyond its size: no option of a layer. */
 static size_t offset_of(const struct plan *p, const struct option_row *o)
 {
 	return (uintptr_t)o->var.parsed - (uintptr_t)p->options;
@@ -76,10 +76,10 @@ static _Noreturn void refuse_option(const struct plan *p, const struct option_ro
 	for (; rows->type != OPTION_END; rows++)
 		if (is_of_layer(p, rows))
 			could = append(could, ", ", rows->name);
-	misuse("%s: is no option%s, expected one of %s", name, known ? " of a layer" : "", could);
+	misuse("%s: is not an option%s, expected one of %s", name, known ? " of a layer" : "", could);
 }
 
-/* Applies a setting to a copy of the options. A flag is yes or no here. Returns the copy's row. */
+/* Applies a setting to a copy of the options. A flag has the value yes or no. Returns the row of the copy. */
 static struct option_row apply(const struct plan *p, const struct setting *s, struct method_options *copy)
 {
 	const bool flag = s->row->type == OPTION_BOOL, yes = !strcmp(s->value, "yes");
@@ -116,7 +116,7 @@ static void add_word(const struct plan *p, struct plan_line *l, char *word, cons
 	struct option_row row;
 
 	if (l->keep || (!strcmp(word, "keep") && l->n))
-		misuse("keep takes no option=value beside it");
+		misuse("keep cannot be combined with option=value");
 	if (!strcmp(word, "keep")) {
 		l->keep = true;
 		free(word);
@@ -131,14 +131,14 @@ static void add_word(const struct plan *p, struct plan_line *l, char *word, cons
 	if (!s.row || !is_of_layer(p, s.row))
 		refuse_option(p, rows, word);
 	if (setting_of(l, word))
-		misuse("%s: is there twice in one line", word);
+		misuse("%s: is given twice in one line", word);
 	row = apply(p, &s, &copy);
 	method_hint(&row);
 	l->setting = xgrow(l->setting, l->n + 1, sizeof *l->setting);
 	l->setting[l->n++] = s;
 }
 
-/* The words of a line, which is cut up. */
+/* Parses a line, whose text is modified. */
 static void add_line(struct plan *p, size_t number, char *text, const struct option_row *rows)
 {
 	struct plan_line l = { .number = number };
@@ -146,7 +146,7 @@ static void add_line(struct plan *p, size_t number, char *text, const struct opt
 
 	enter(p, &l);
 	for (char *w = strtok_r(text, " \t\r", &rest); w; w = strtok_r(NULL, " \t\r", &rest)) {
-		char *word = xformat("%s", w);		/* stays: settings point into it */
+		char *word = xformat("%s", w);		/* kept: settings point into it */
 
 		l.text = append(l.text, " ", w);
 		if (l.glob)
@@ -155,7 +155,7 @@ static void add_line(struct plan *p, size_t number, char *text, const struct opt
 			l.glob = word;
 	}
 	if (l.glob && !l.n && !l.keep)
-		misuse("%s: is followed by nothing, expected option=value or keep", l.glob);
+		misuse("%s: is alone in a line, expected option=value or keep after it", l.glob);
 	error_about(NULL);
 	if (!l.glob)
 		return;
@@ -163,7 +163,7 @@ static void add_line(struct plan *p, size_t number, char *text, const struct opt
 	p->line[p->n++] = l;
 }
 
-/* The lines as the history has them: "glob option=value ...; ...". */
+/* Writes the lines to the history: "glob option=value ...; ...". */
 static void note_lines(const struct plan *p)
 {
 	char *all = NULL;
@@ -174,13 +174,13 @@ static void note_lines(const struct plan *p)
 	free(all);
 }
 
-/* Of two rows what holds under both: nothing where they name other options. */
+/* The row stays without effect only if the other is too, with the same options. */
 static void join(struct option_idle *row, const struct option_idle *other)
 {
 	row->idle &= other->idle && row->names == other->names;
 }
 
-/* Options that change nothing for the same reason on the command line alone and under each line of the
+/* Options that have no effect, for the same reason, under the command line alone and under each line of the
  * plan. */
 static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
 {
@@ -237,7 +237,7 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		free(text);
 		note_lines(&p);
 	}
-	if (!p.n) {	/* options that do not fit together are reported at once */
+	if (!p.n) {	/* reports inconsistent options now */
 		plan_method(&p, NULL);
 		plan_warn(&p, true);
 	}
@@ -266,7 +266,7 @@ static bool counts(const void *arg, const char *option)
 	return yes;
 }
 
-/* Whether an idle row that holds names the option. */
+/* Whether the option is without effect by one of the rows. */
 static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *option)
 {
 	const size_t n = strlen(option);
@@ -282,7 +282,7 @@ static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *optio
 	return false;
 }
 
-/* Marks settings that no later line overrides, and that change something under the others. */
+/* Marks settings that no later line overrides and that have an effect under the other settings. */
 static void mark_used(const struct plan *p, const bool match[p->n], const struct option_idle row[METHOD_IDLE])
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -306,7 +306,7 @@ static struct method *make(const struct plan *p, const bool match[p->n], struct 
 	for (size_t i = 0; i < p->n; i++) {
 		if (!match[i])
 			continue;
-		enter(p, &p->line[i]);	/* what does not fit together is reported of the last line */
+		enter(p, &p->line[i]);	/* messages about inconsistent settings name the last line */
 		keep = p->line[i].keep;
 		apply_line(p, &p->line[i], &copy);
 	}
@@ -357,8 +357,8 @@ void plan_check(const struct plan *p, const char *name)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (!p->line[i].seen)
-			die("%s:%zu: %s: matches no layer of %s (embeddings and head count where --layers "
-				"names them)", p->name, p->line[i].number, p->line[i].glob, name);
+			die("%s:%zu: %s: matches no layer of %s (embeddings and head are included only if "
+				"--layers names them)", p->name, p->line[i].number, p->line[i].glob, name);
 }
 
 void plan_end(struct plan *p)

@@ -20,8 +20,8 @@ static char *group_name(double group)
 	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
 }
 
-/* A group-aware order fits only the groups that it was made for. layer NULL: the options say how all are
- * quantized. */
+/* A group-aware order fits only the group that it was made for. layer NULL: the method of the options, for
+ * all. */
 static void check_order(const struct quantize *q, const struct method *m, const char *layer)
 {
 	const struct part *order = q->files.order;
@@ -31,9 +31,9 @@ static void check_order(const struct quantize *q, const struct method *m, const 
 
 	free(kind);
 	if (gar && group < -1)
-		die("%s: has no attribute group; group-aware orders were made for one", part_name(order));
+		die("%s: has no attribute group, expected one in a group-aware order", part_name(order));
 	if (gar && group != (double)m->solver.group)
-		die("%s: was made with --group %s, %s is --group %s: make the order again with the same",
+		die("%s: was made with --group %s, %s has --group %s: make the order with the same group",
 			part_name(order), group_name(group), layer ? layer : "this",
 			group_name((double)m->solver.group));
 }
@@ -44,11 +44,11 @@ static void check_method(const struct quantize *q, const struct method *m, const
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
 			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
 	if (m->solver.search > SEARCH_MSE && !q->source.name)
-		misuse("--scale-search %s weighs errors by --hessian FILE (hessian-accum makes it) "
-			"or --sequential; give one, or --scale-search mse%s%s", searches[m->solver.search],
+		misuse("--scale-search %s needs --hessian FILE (hessian-accum makes it) or --sequential, "
+			"or use --scale-search mse%s%s", searches[m->solver.search],
 			layer ? ": " : "", layer ? layer : "");
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
-		misuse("static activation scales come from --hessian FILE or --sequential; give one, or "
+		misuse("static activation scales need --hessian FILE or --sequential, or use "
 			"--act-mode dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
 	if (m->quantizer->takes_order && q->files.order)
 		check_order(q, m, layer);
@@ -60,7 +60,7 @@ void quantize_check(struct quantize *q)
 		check_method(q, plan_method(q->plan, NULL), NULL);
 }
 
-/* The layer's method, which fits the files. */
+/* The layer's method, checked against the files. */
 static const struct method *method_of(const struct quantize *q, const char *layer)
 {
 	const struct method *m = plan_method(q->plan, layer);
@@ -70,7 +70,7 @@ static const struct method *method_of(const struct quantize *q, const char *laye
 	return m;
 }
 
-/* Dies where the method needs more than is known of a layer's inputs. */
+/* Fatal error if statistics of a layer's inputs that the method needs are missing. */
 static void check_inputs(const struct quantize *q, const struct method *m, const char *layer,
 	const struct second_moments *inputs)
 {
@@ -86,16 +86,16 @@ static void check_plain(const struct quantize *q, const struct method *m, const 
 	if (q->reference || !quantized)
 		return;
 	if (m->quantizer->makes_branch)
-		die("%s: %s: is quantized already; --reference MODEL gives the weights before that, for "
+		die("%s: %s: is quantized already, expected --reference MODEL with the original weights, and "
 			"--method %s", part_name(part), layer, quantizer_keepers());
 	die("%s: %s: is quantized already, expected a plain weight", part_name(part), layer);
 }
 
-/* For a visit of layers_each(). */
+/* Argument of a visit() of layers_each(). */
 struct visit { struct quantize *q; const struct filter *f; };
 
-/* Outputs of a layer before its part is read; without a configuration it is read, and gives the inputs, too.
- * Dies of layers outside blocks: nothing runs a branch there. */
+/* Number of outputs of a layer whose part may not have been read. Without a configuration the layer is read,
+ * and *n set to its inputs. A layer outside of blocks is a fatal error: its branch would never run. */
 static size_t outputs_of(const struct filter *f, const struct layer_ref *ref, size_t *n)
 {
 	const struct linear_row *row = layer_ref_row(ref);
@@ -105,8 +105,8 @@ static size_t outputs_of(const struct filter *f, const struct layer_ref *ref, si
 	if (row)
 		return stack_out(ref->stack, row->role);
 	if (ref->stack)
-		die("%s: %s: is no layer of a block; a branch is not run beside it", part_name(f->part),
-			ref->path);
+		die("%s: %s: is not a layer of a block, expected one: others run no branch",
+			part_name(f->part), ref->path);
 	layer = layer_read(f->part, ref->path, 0, 0);
 	*n = layer.linear.in;
 	y = layer.linear.out;
@@ -130,7 +130,7 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 		out = outputs_of(w->f, layer, &in);
 	inputs = q->source.peek(q->source.arg, layer, in, method_needs_hessian(m));
 	check_inputs(q, m, path, &inputs);
-	if (w->f->shard.n < 2)	/* which may be of others */
+	if (w->f->shard.n < 2)	/* otherwise the layer may belong to another shard */
 		check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
 	if (m->quantizer->check)
 		m->quantizer->check(m, part_name(w->f->part), path, out, in);
@@ -139,7 +139,7 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
 	shard_check(&f->shard, input_name(f->in), f->config);
-	q->done += f->shard.n > 1;	/* a shard may have none of those that are selected */
+	q->done += f->shard.n > 1;	/* a shard may have no selected layer */
 	if (f->config || layers_whole(f)) {
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 		if (!layers_each(f, q->layers, plan_note, q->plan))
@@ -162,7 +162,7 @@ static float static_scale(const struct method *m, size_t n, const float absmax[n
 	return m->act_pow2 ? (float)exp2(ceil(log2((double)scale))) : scale;
 }
 
-/* The order of one that shares its Hessian, so that they share the factor too, or one of its own. */
+/* The order of an earlier layer with the same Hessian, so that they share the factor too, or a new one. */
 static const int32_t *order_of(const struct quantize *q, struct quantized *t, size_t n,
 	struct quantized *const before[n])
 {
@@ -179,7 +179,7 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 		(const float (*)[in])t->inputs.hessian, q->reorder, q->key, t->method->solver.group);
 }
 
-/* The weight before the layer's was quantized. */
+/* The layer of the reference, with the weight before quantization. */
 static const struct linear *reference_of(const struct quantize *q, struct quantized *t,
 	const struct part *part)
 {
@@ -190,18 +190,18 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 		die("%s: %s: is missing; %s has it", file, path, part_name(part));
 	t->reference = layer_read(q->reference, path, l->out, l->in);
 	if (!y->weight)
-		die("%s: %s: is quantized, expected the weights before", file, path);
+		die("%s: %s: is quantized, expected the weights before quantization", file, path);
 	if (y->branch_a)
-		die("%s: %s: has a branch, expected the weight before", file, path);
+		die("%s: %s: has a branch, expected the weight before fbq-run", file, path);
 	if (!linear_rotations_agree(l->in, &y->rotation_in, &l->rotation_in) ||
 		!linear_rotations_agree(l->out, &y->rotation_out, &l->rotation_out) ||
 		!linear_splits_agree(y, l))
-		die("%s: %s: reads its input otherwise than that of %s: another online Hadamard, other "
-			"signs, outputs or columns taken out", file, path, part_name(part));
+		die("%s: %s: differs from that of %s in online Hadamard, signs, rotation of outputs or split "
+			"columns", file, path, part_name(part));
 	return y;
 }
 
-/* The layer goes to t; n that are quantized with it are before it. */
+/* Reads the layer into t. before: the n layers that precede it in the same run(). */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
 	const struct part *part, const struct layer_ref *layer)
 {
@@ -230,7 +230,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	z->begin(t);
 }
 
-/* How the layer rounds its inputs from here on. */
+/* Sets the layer's rounding of inputs. */
 static void set_inputs(struct quantize *q, const struct part *part, struct quantized *t)
 {
 	const struct method *m = t->method;
@@ -238,8 +238,8 @@ static void set_inputs(struct quantize *q, const struct part *part, struct quant
 
 	if (m->inputs_given) {
 		if (m->inputs_follow && linear_rounds(l) && !q->warned_inputs)
-			warn("%s: %s: says how its inputs are rounded; --compute %s takes the place of that, "
-				"with --act-mode or --act-format it is meant", part_name(part),
+			warn("%s: %s: specifies a rounding of inputs, which --compute %s replaces; "
+				"--act-mode or --act-format avoids this warning", part_name(part),
 				t->layer.path, m->solver.compute.name);
 		q->warned_inputs |= m->inputs_follow && linear_rounds(l);
 		l->input.mode = m->act_mode;
@@ -289,7 +289,7 @@ void quantize_release(struct quantize *q)
 	q->made = 0;
 }
 
-/* Through their quantizer, those with one Hessian side by side, so that they share what is made of it. */
+/* Runs the quantizer of the layers; layers with the same Hessian become neighbours and share its factor. */
 static void run_layers(size_t n, struct quantized *const t[n])
 {
 	const struct quantizer *z = t[0]->method->quantizer;
@@ -310,7 +310,7 @@ static void run_layers(size_t n, struct quantized *const t[n])
 	free(workspace);
 }
 
-/* The layers of a part that are to be quantized, and how many of them are. */
+/* The layers of a part to be quantized, and the number that is done. */
 struct queue { const struct filter *f; struct layer_ref *layer; size_t n, done; };
 
 static void show_loss(void *arg, size_t step, double loss)
@@ -322,7 +322,7 @@ static void show_loss(void *arg, size_t step, double loss)
 	free(what);
 }
 
-/* How many of the next go through one run(). */
+/* Number of the next layers for one run(). */
 static size_t next_layers(const struct quantize *q, const struct queue *w)
 {
 	const struct quantizer *z = method_of(q, w->layer[w->done].path)->quantizer;
@@ -334,7 +334,7 @@ static size_t next_layers(const struct quantize *q, const struct queue *w)
 	return n;
 }
 
-/* Layers of a block overlap, and their results are in memory at once. */
+/* Quantizes the next n layers. They run in parallel, so all their results are in memory. */
 static void quantize_some(struct quantize *q, struct queue *w, size_t n)
 {
 	const struct filter *f = w->f;
@@ -365,13 +365,13 @@ bool quantize_keeps(const struct quantize *q, const char *layer)
 	return method_of(q, layer)->keep;
 }
 
-/* Without codes there is nothing to be kept with a branch. */
+/* Whether the layer is skipped since it has no codes, which a method with a reference would keep. */
 static bool lacks_main(struct quantize *q, const struct filter *f, const char *layer)
 {
 	if (!q->reference || layer_quantized(f->part, layer))
 		return false;
 	if (!q->warned_plain)
-		warn("%s: %s: is not quantized, and stays as it is", part_name(f->part), layer);
+		warn("%s: %s: is not quantized, and is not changed", part_name(f->part), layer);
 	return q->warned_plain = true;
 }
 
@@ -394,7 +394,7 @@ void quantize_layers(struct quantize *q, const struct filter *f, size_t all,
 	free(w.layer);
 }
 
-/* Under a plan layers that are not known yet may do so. */
+/* Whether a method may read the Hessian. With a plan, layers that are not known yet may. */
 static bool may_read_hessian(struct quantize *q, const struct filter *f)
 {
 	if (!q->plan->n)
@@ -435,7 +435,7 @@ void quantize_part(void *arg, const struct filter *f)
 	struct layer_list list = layer_list(f->part, f->config, q->layers);
 	const bool begun = list.n || !part_index(f->part);
 
-	if (!f->config)	/* these are not known before */
+	if (!f->config)	/* the layers are not known earlier */
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	if (begun)
 		begin_part(q, f);
@@ -455,7 +455,7 @@ void quantize_finished(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
 	struct layer_list list = layer_list(f->part, f->config, q->layers);
-	const struct quantizer *z = quantizers;		/* of a part without rows: any */
+	const struct quantizer *z = quantizers;		/* any, for a part without rows */
 
 	if (!f->config)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
@@ -474,7 +474,7 @@ void quantize_finished(void *arg, const struct filter *f)
 void quantize_end(struct quantize *q, const char *name)
 {
 	if (q->reference && !q->done)
-		die("%s: holds no quantized layer; --reference goes with what dpq-run makes", name);
+		die("%s: holds no quantized layer, expected a result of dpq-run with --reference", name);
 	if (!q->done)
 		layers_none(name, q->layers);
 	plan_check(q->plan, name);

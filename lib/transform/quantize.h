@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * quantize.h -- layers of a file through quantizers (transform/quantizer.h), each by its method: weight,
- * second moments and order in; codes and parameters, and branches, out
+ * quantize.h -- quantizes the layers of a file, each by its method (transform/plan.h, transform/quantizer.h)
+ *
+ * Calling sequence: quantize_check(); quantize_check_layers(); quantize_part() for each part
+ * (model_filter()); quantize_end(). Bad data, and inputs that do not fit, are fatal errors, which name file
+ * and path.
  */
 #ifndef TRANSFORM_QUANTIZE_H
 #define TRANSFORM_QUANTIZE_H
@@ -18,51 +21,51 @@
 struct quantize {
 	struct plan *plan;
 	const struct selection *layers;
-	struct moments_source source;	/* name, order_name NULL: it knows no Hessian, no order */
-	struct moments_files files;	/* with it, for the history; NULL: none */
-	const struct part *tokens;	/* likewise, of a source in memory */
-	const char *calibration;	/* and its line of model/calibrated.h */
-	struct part *reference;		/* the weights before the input's were quantized; NULL: the input's */
-	enum order_kind reorder;	/* where the source has no order: by Hessian and group of the layer */
+	struct moments_source source;	/* name, order_name NULL: no Hessian, no order */
+	struct moments_files files;	/* files of the source, for the history; NULL: none */
+	const struct part *tokens;	/* tokens of a source in memory, for the history */
+	const char *calibration;	/* their line of the attribute (model/calibrated.h) */
+	struct part *reference;		/* model with the weights before quantization; NULL: the input */
+	enum order_kind reorder;	/* computed from Hessian and group, if the source has no order */
 	enum order_key key;
-	const struct cache_format *kv;	/* of the result; not given: as the model has it; NULL: likewise */
-	/* Who takes the layers of a part, of which there may be none, to quantize_layers(). NULL: all of
-	 * them, in the order of the list, and what was made of them is released. */
+	const struct cache_format *kv;	/* of the result; NULL or not given: as in the model */
+	/* Calls quantize_layers() for the layers of a part, which may be none. NULL: all layers of the list
+	 * are quantized in order, and each result is released after it is written. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
-	void (*pass)(void *arg, const struct part *result);	/* a part that an earlier run has finished */
+	void (*pass)(void *arg, const struct part *result);	/* for a part finished by an earlier run */
 	void *arg;
 	size_t done;
-	bool reads_hessian;		/* a method does, of the layers that quantize_check_layers() found */
-	bool warned_plain, warned_inputs, warned_result;	/* each warning is given once */
+	bool reads_hessian;		/* by the method of a layer; set by quantize_check_layers() */
+	bool warned_plain, warned_inputs, warned_result;	/* each warning is printed once */
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
 };
 
-/* Dies, or calls misuse(), unless the options fit the files; under a plan that is asked of each layer. */
+/* Fatal error or misuse() unless the options fit the files. With a plan, each layer is checked later instead.
+ */
 void quantize_check(struct quantize *q);
 
 /*
- * Dies, before the first layer is quantized, if none is selected, a line of the plan matches none, or one
- * lacks its Hessian or its order, or does not fit its quantizer: as far as the first part, which was read,
- * tells which there are.
+ * Checks the layers before the first is quantized. Fatal errors: no layer is selected; a line of the plan
+ * matches no layer; a layer has no Hessian or order, or does not fit its quantizer. Layers are checked as far
+ * as the first part, which must have been read, determines them.
  */
 void quantize_check_layers(struct quantize *q, const struct filter *f);
 
 /*
- * Quantizes the selected layers of a part, reports each on standard error, and
- * copies the rest; a part that has none is passed on. Activation scales are
- * max|X|/Z over the calibration tokens (DPQ eq. 13). Dies on a weight, Hessian
- * or order that does not fit, naming file and path. With a reference, layers that are not quantized stay.
+ * Quantizes the selected layers of a part, reports each on standard error, and copies the rest. A part
+ * without selected layers is passed on unchanged. Static activation scales are max|X|/Z over the calibration
+ * tokens (DPQ eq. 13). With a reference, layers of the input that are not quantized are not changed.
  */
 void quantize_part(void *quantize, const struct filter *f);
-/* Quantizes n layers of the current part, which see one input or none, but for those that are kept. What was
- * made of them stays in q->layer behind what is there. */
+/* Quantizes n layers of the current part, except for kept ones. With a walk(), appends the results to
+ * q->layer. */
 void quantize_layers(struct quantize *q, const struct filter *f, size_t n,
 	const struct layer_ref layer[n]);
 void quantize_release(struct quantize *q);
 bool quantize_keeps(const struct quantize *q, const char *layer);
-/* For the filter's finished(): reports the layers that an earlier run has quantized, as that has. */
+/* finished() of the filter: reports the layers that an earlier run has quantized, as that run did. */
 void quantize_finished(void *quantize, const struct filter *f);
-/* Dies if there was no layer in `name`. */
+/* Fatal error if the file `name` had no layer. Warns of settings of the plan without effect. */
 void quantize_end(struct quantize *q, const char *name);
 #endif

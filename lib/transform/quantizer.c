@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "transform/quantizer_branch.h"
 
-/* Rows of a test build: { "name", ... }, each with a comma behind it. */
+/* Rows of a test build: { "name", ... }, each followed by a comma. */
 #ifndef MORE_QUANTIZERS
 #define MORE_QUANTIZERS
 #endif
 
-/* The last two where a model has experts: the tokens that reached a layer, and the part of its Hessian that
- * is its prior's. */
+/* The last two are for models with experts: the tokens that reached a layer, and the share of the prior in
+ * its Hessian. */
 static const struct report_column columns[] = {
 	{ "error", REPORT_GEOMETRIC }, { "mse", REPORT_NONE }, { "lambda", REPORT_NONE },
 	{ "dead", REPORT_NONE }, { "seconds", REPORT_NONE }, { "tokens", REPORT_NONE },

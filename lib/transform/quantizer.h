@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * quantizer.h -- the ways to quantize a linear layer, as rows of one table
+ * quantizer.h -- the table of quantizers, which quantize linear layers
  *
- * Calling sequence, of layers whose rows have one run() (transform/quantize.c):
+ * Calling sequence, for layers whose rows have the same run() (transform/quantize.c):
  *
  *	z = t->method->quantizer
- *	z->check(method, ...)		before the layer is read: dies where it does not fit
- *	t->layer, weight, main, inputs, codes	are set, codes laid out
- *	z->begin(t)			t->state: memory of the row's own
- *	z->run(n, t, workspace)		of z->workspace(n, t) bytes, for the present number of `threads`
- *	t->status is STATUS_DONE, or says with t->index what is at fault
- *	z->view(t)			t->layer.linear has views of what was made
+ *	z->check(method, ...)		before the layer is read; fatal error if it does not fit
+ *	set t->layer, weight, main, inputs, codes; lay codes out
+ *	z->begin(t)			allocates t->state
+ *	z->run(n, t, workspace)		workspace: z->workspace(n, t) bytes, for the current `threads`
+ *	t->status is STATUS_DONE, or names the error, with t->index
+ *	z->view(t)			t->layer.linear gets views of the result
  *	z->values(t, value)		a row of the report
- *	z->judge(t, &warned)		warns or dies where the result is not usable
- *	z->free(t)			t->state and what it holds
+ *	z->judge(t, &warned)		warning or fatal error if the result is not usable
+ *	z->free(t)			frees t->state
  *
- * BLAS must be on one thread. No result depends on `threads`, nor on which layers are taken together.
+ * BLAS must run on one thread. No result depends on `threads`, nor on the layers that are in the same run().
  */
 #ifndef TRANSFORM_QUANTIZER_H
 #define TRANSFORM_QUANTIZER_H
@@ -32,61 +32,61 @@
 #include "solver/solver.h"
 #include "transform/method.h"
 
-/* A layer, what is known of it, and what is made of it. */
+/* A layer, the inputs of its quantization, and the result. */
 struct quantized {
 	struct layer_ref ref;
-	struct layer layer, reference;	/* with views of the current part, then of what was made */
+	struct layer layer, reference;	/* views of the current part; layer: later, of the result */
 	const struct method *method;
-	const struct linear *weight;	/* what is quantized: the layer's, or that of reference */
-	const struct linear *main;	/* quantized already and kept; NULL: codes are made */
-	struct second_moments inputs;	/* hessian NULL: not known; order NULL: columns in their own order */
-	float *own;			/* NULL, or the memory of these */
-	int32_t *order;			/* NULL, or an order of its own */
+	const struct linear *weight;	/* the weight to quantize: of `layer` or of `reference` */
+	const struct linear *main;	/* codes that are kept; NULL: codes are computed */
+	struct second_moments inputs;	/* hessian NULL: unknown; order NULL: storage order */
+	float *own;			/* NULL, or the memory of `inputs` */
+	int32_t *order;			/* NULL, or an order computed for the layer */
 	float act_scale;
-	void (*on_loss)(void *arg, size_t step, double loss);	/* is told how far run() is */
+	void (*on_loss)(void *arg, size_t step, double loss);	/* progress of run() */
 	void *arg;
 
 	struct codes codes;		/* of the main path */
-	void *state;			/* of its row alone: begin() allocates it, free() frees it */
+	void *state;			/* private to the row; begin() allocates it, free() frees it */
 	enum status status;
 	size_t index;
 };
 
-enum { QUANTIZER_LAYERS = 9 };	/* at once: those of a block, or of three experts, which have three each */
+enum { QUANTIZER_LAYERS = 9 };	/* most layers of a run(): of a block, or of three experts with three each */
 
 struct quantizer {
 	const char *name;
-	const struct code_form *form;	/* of its codes, which the storage format names; NULL: one a weight */
+	const struct code_form *form;	/* of its codes, as in the storage format; NULL: one per weight */
 	bool needs_hessian;
-	bool reads_hessian;		/* what it makes depends on the Hessian where there is one */
+	bool reads_hessian;		/* the result depends on a Hessian that exists */
 	bool takes_order;
 	bool makes_branch;
-	bool keeps_main;		/* it may be given a layer that is quantized, whose codes stay */
-	/* Layers of one run(), QUANTIZER_LAYERS at most; those of one Hessian stand side by side, and share
-	 * what is made of it. */
+	bool keeps_main;		/* accepts a quantized layer, whose codes are kept */
+	/* Most layers of one run(), at most QUANTIZER_LAYERS. Layers with the same Hessian are neighbours and
+	 * share its factor. */
 	size_t max_layers;
-	const struct report_table *report[2];	/* of models without experts, and with them */
-	const struct branch_method *branch;	/* of rows that make one */
-	struct option_idle unread[2];	/* options that change nothing under it, of those of its tool */
+	const struct report_table *report[2];	/* for models without and with experts */
+	const struct branch_method *branch;	/* of rows with a branch */
+	struct option_idle unread[2];	/* options of its tool that have no effect */
 
-	/* Before a layer is read, from its extents: dies where it does not fit. NULL: any does. */
+	/* Checks the extents of a layer before it is read; fatal error if they do not fit. NULL: any fit. */
 	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);
 	void (*begin)(struct quantized *t);
 	size_t (*workspace)(size_t n, struct quantized *const t[n]);
 	void (*run)(size_t n, struct quantized *const t[n], void *workspace);
 	void (*view)(struct quantized *t);
 	void (*values)(const struct quantized *t, double value[]);
-	/* After that: warns, unless *warned, or dies where the result is not usable. NULL: any is. */
+	/* Warns, unless *warned, or ends with a fatal error, if the result is not usable. NULL: no check. */
 	void (*judge)(const struct quantized *t, bool *warned);
 	void (*free)(struct quantized *t);
 };
-extern const struct quantizer quantizers[];	/* up to a row without a name */
+extern const struct quantizer quantizers[];	/* ends with a row without a name */
 
-/* The row of this name; NULL: no row has it. */
+/* The row of this name; NULL: none. */
 const struct quantizer *quantizer_named(const char *name);
 /*
- * The row without a branch that makes codes of the storage's form: one that needs a Hessian, where errors are
- * compensated and there is one, else one that does not. NULL: there is none.
+ * The row without a branch whose codes have the storage's form. If errors are compensated, a row that needs a
+ * Hessian, if such a row exists; otherwise a row that needs none. NULL: no row.
  */
 const struct quantizer *quantizer_of(const struct solver *s);
 /* Names of rows that keep a main path, for messages; free() it. */

@@ -10,7 +10,7 @@
 #include "quant/member.h"
 #include "transform/layers.h"
 
-/* The layer's settings, what is made, and the memory of it. */
+/* The state of a layer: settings, result, and the stored forms of A and B. */
 struct quantized_branch {
 	struct branch_settings settings;
 	struct branch_layer layer;
@@ -19,8 +19,8 @@ struct quantized_branch {
 };
 
 /*
- * tr(E H Eᵀ)/tr(W H Wᵀ) of what is kept, and of the start (without H: under I); bits a weight; the branch's
- * rank; the largest |w - w_F| as a part of its bound; the step that is kept, steps made; seconds by the clock
+ * tr(E H Eᵀ)/tr(W H Wᵀ) of the result and of the start (without H: with I); bits per weight; rank of the
+ * branch; the largest |w - w_F| relative to its bound; the best step; number of steps; seconds of wall time
  */
 static const struct report_column columns[] = {
 	{ "error", REPORT_GEOMETRIC }, { "start", REPORT_NONE }, { "bits", REPORT_NONE },
@@ -33,7 +33,7 @@ const struct report_table branch_table = { .column = columns, .columns = COLUMNS
 void branch_check(const struct method *m, const char *file, const char *path, size_t out, size_t in)
 {
 	if (m->branch.rank > min(in, out))
-		die("%s: %s: is %zu x %zu, expected a --rank of at most the smaller, not %zu", file, path,
+		die("%s: %s: is %zu x %zu, expected a --rank up to the smaller of them, not %zu", file, path,
 			out, in, m->branch.rank);
 }
 
@@ -64,7 +64,7 @@ void branch_begin(struct quantized *t)
 	}
 }
 
-/* What run() needs of the layer it is at; it takes one at a time. */
+/* The arguments of branch_run() for the layer. */
 static struct branch_layer *prepare_branch(const struct quantized *t)
 {
 	struct quantized_branch *b = t->state;
@@ -97,7 +97,7 @@ void branch_make(size_t n, struct quantized *const t[n], void *workspace)
 	t[0]->index = l->report.index;
 }
 
-/* A or B as it is stored. */
+/* A or B in its stored form. */
 static struct linear stored(const struct branch_settings *s, size_t out, size_t in, const float *x,
 	const struct codes *c, uint16_t **half)
 {
@@ -144,14 +144,14 @@ void branch_judge(const struct quantized *t, bool *warned)
 	const char *path = t->layer.path;
 
 	if (r->halved && !*warned)
-		warn("%s: --lr %g makes the loss infinite: the rate is halved, from the best iterate on",
+		warn("%s: --lr %g makes the loss infinite: the rate is halved, from the best step on",
 			path, t->method->branch.rate);
 	*warned |= r->halved;
 	if (isinf(r->loss))
-		die("%s: the loss is infinite, whatever the rate: the weights are too large", path);
-	/* Of ranges that are not clipped; scales of few digits round them. */
+		die("%s: the loss is infinite for any rate: the weights are too large", path);
+	/* The bound does not apply to rounded scales, whose range may be smaller than the data. */
 	if (r->bound > 1 && !format_rounds_scales(&t->method->solver.storage))
-		die("%s: a weight is off by %g times the bound of half a cell", path, r->bound);
+		die("%s: the error of a weight is %g times its bound of half a step", path, r->bound);
 }
 
 void branch_free(struct quantized *t)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* quantizer_branch.h -- rows of quantizer.h that make a branch, by a method of branch/branch.h */
+/* quantizer_branch.h -- functions of the quantizers with a low-rank branch (branch/branch.h); see quantizer.h
+ */
 #ifndef TRANSFORM_QUANTIZER_BRANCH_H
 #define TRANSFORM_QUANTIZER_BRANCH_H
 #include "transform/quantizer.h"
 
-enum { BRANCH_SHARE = 32 };		/* the usual rank is a 32nd of a layer's inputs: 128 of 4096 */
+enum { BRANCH_SHARE = 32 };		/* the default rank is 1/32 of a layer's inputs: 128 of 4096 */
 
 extern const struct report_table branch_table;
 

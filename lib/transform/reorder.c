@@ -9,12 +9,12 @@
 #include "model/calibrated.h"
 #include "model/layer.h"
 
-/* A part on its way. */
+/* Argument of visit(), for one part. */
 struct order_walk {
 	const struct reorder *r;
 	const struct filter *f;
 	size_t n;
-	char **written;		/* [n] groups that have their order already */
+	char **written;		/* [n] groups whose order is written */
 };
 
 int32_t *reorder_columns(const char *file, const char *layer, size_t n, const float hessian[n][n],

@@ -11,13 +11,13 @@
 #include "num/code_form.h"
 #include "quant/pack.h"
 
-/* Whether the layer's codes are in the other form. */
+/* Whether the layer's codes are to be converted. */
 static bool is_other(const struct repack *r, const struct linear *l)
 {
 	return r->unpack ? l->packed != NULL : l->codes && code_packs(&l->storage);
 }
 
-/* Its codes in the other form, in new memory. */
+/* Converts the codes, in new memory. */
 static void repack_codes(const struct repack *r, struct linear *l)
 {
 	const struct format *f = &l->storage;
@@ -36,7 +36,7 @@ static void repack_codes(const struct repack *r, struct linear *l)
 	l->codes = codes;
 }
 
-/* The parts of a layer, main path and branch, those of the other form made anew. Returns how many were. */
+/* Main path and branch of a layer, with codes converted. repack_layer() returns the number of conversions. */
 struct parts { struct linear part[3]; bool is_new[3]; };
 
 static size_t repack_layer(const struct repack *r, struct parts *y, const struct linear *l)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * repack.h -- layers of a file from codes to packed words, and back
+ * repack.h -- converts the codes of layers to packed words, and back
  */
 #ifndef TRANSFORM_REPACK_H
 #define TRANSFORM_REPACK_H
@@ -15,7 +15,7 @@ struct repack {
 	size_t done;			/* layers so far */
 };
 
-/* The layers of a part that are selected and have codes (unpack: packed words), embeddings and heads among
- * them; the rest is copied, a part without any is passed on. */
+/* part() of a filter: converts the selected layers with codes (unpack: with packed words), including
+ * embeddings and heads, and copies the rest. A part without such layers is passed on unchanged. */
 void repack_part(void *repack, const struct filter *f);
 #endif

@@ -14,7 +14,7 @@
 #include "model/calibrated.h"
 #include "model/layer.h"
 
-enum { ROWS = 1024 };		/* of a layer that can be changed a few rows at a time */
+enum { ROWS = 1024 };		/* at a time, of a layer that can be changed by rows */
 
 const char *const rewrite_types[] = { [HALF_NONE] = "f32", [HALF_F16] = "f16", [HALF_BF16] = "bf16", NULL };
 
@@ -24,14 +24,14 @@ struct filter rewrite_open(const char *path, const char *output)
 
 	filter_config(&f);
 	if (!f.config)
-		die("%s: /config: is missing; it says which layers read what", input_name(f.in));
+		die("%s: /config: is missing; it determines which layers are changed", input_name(f.in));
 	return f;
 }
 
 void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder)
 {
 	option_idle(1, &(struct option_idle){ encoder && !f->config->vision.class, "language",
-		"the model sees no images" });
+		"the model reads no images" });
 	r->change.leave[0] |= encoder && f->config->vision.class;
 }
 
@@ -84,26 +84,26 @@ static void check_layer(const struct rewrite *r, const struct part *part, const 
 	const enum input_mode mode = l->linear.input.mode;
 
 	if (!l->linear.weight)
-		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
+		die("%s: %s: is quantized already, expected a plain weight: run %s first", part_name(part),
 			l->path, program);
 	if (l->linear.rotation_in.hadamard && r->change.rotations)
-		die("%s: %s: is behind an online Hadamard already, expected a model that is not rotated",
+		die("%s: %s: has an online Hadamard already, expected a model that is not rotated",
 			part_name(part), l->path);
 	if (linear_two_sided(&l->linear))
 		die("%s: %s: has %s, expected a layer without", part_name(part), l->path,
 			linear_two_sided(&l->linear));
 	if (l->linear.splits)
-		die("%s: %s: has columns taken out, expected a layer before rms-suppress", part_name(part),
+		die("%s: %s: has split columns, expected a layer before rms-suppress", part_name(part),
 			l->path);
 	if (l->linear.branch_a)
 		die("%s: %s: has a branch, which reads the same input, expected a layer before fbq-run",
 			part_name(part), l->path);
 	if (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY)
-		die("%s: %s/act_scale: is of the inputs as they are, which this changes; calibrate the "
+		die("%s: %s/act_scale: would not fit the inputs, which change; calibrate the "
 			"result", part_name(part), l->path);
 }
 
-/* A layer, and what it is changed by: its norm, and the factors of what is between it and another layer. */
+/* A layer and its changes: its norm, and the factors between it and another layer. */
 struct change {
 	const struct residual_layer *at;
 	const struct wide_norm *norm;	/* NULL: none */
@@ -120,7 +120,7 @@ static void scale(const struct change *c, size_t first, size_t m, double w[m][c-
 	invariant_scale(c->columns, rows, m - own, c->at->in, w + own, bias ? bias + own : NULL);
 }
 
-/* Rows [first, first + m) of the layer, changed, to those of y. */
+/* Changes rows [first, first + m) of the layer, and writes them to the same rows of y. */
 static void change_rows(const struct rewrite *r, const struct filter *f, const struct change *c,
 	const struct linear *l, size_t first, size_t m, void *y, double *bias)
 {
@@ -151,7 +151,7 @@ static void change_rows(const struct rewrite *r, const struct filter *f, const s
 	free(w);
 }
 
-/* A row alone. */
+/* Changes a layer that is a single row (vector). */
 static void change_vector(const struct rewrite *r, const struct filter *f, const struct change *c)
 {
 	const struct residual_layer *at = c->at;
@@ -197,13 +197,13 @@ static void change_layer(const struct rewrite *r, const struct filter *f, const 
 	layer_free(&layer);
 }
 
-/* Of a part, for the progress: norms and sources count where something is asked of them. */
+/* Steps of a part, for the progress. Norms and sources count if their functions are set. */
 static size_t steps(const struct rewrite *r, const struct residual *here)
 {
 	return (r->norm ? here->norms : 0) + (r->source ? 2 : 1) * here->layers;
 }
 
-/* The part's norms as they are; dies where one stands in the way. */
+/* Reads the part's norms and their factors. A norm that makes the change impossible is a fatal error. */
 static struct wide_norm *read_norms(const struct rewrite *r, const struct filter *f,
 	const struct residual *here)
 {
@@ -225,7 +225,7 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 	return norm;
 }
 
-/* By the streams that the change leaves as they are, and the settings. */
+/* The new basis depends on the settings and on the streams that are not changed. */
 static void write_basis(const struct rewrite *r, const struct filter *f)
 {
 	char *before = basis_of(f->part), *after;
@@ -237,13 +237,13 @@ static void write_basis(const struct rewrite *r, const struct filter *f)
 	free(before), free(after), free(settings);
 }
 
-/* Begins a part of the result; the first says of the whole how it was changed. */
+/* Begins a part of the result. The first part gets the attributes of the change. */
 static void begin_part(const struct rewrite *r, const struct filter *f)
 {
 	char *rotated = part_index(f->part) ? NULL : part_text(f->part, "/", "rotated");
 
 	if (r->rotated && rotated)
-		die("%s: is rotated already (%s), expected a model as it was before", part_name(f->part),
+		die("%s: is rotated already (%s), expected a model before rotation", part_name(f->part),
 			rotated);
 	free(rotated);
 	output_begin(f->out, f->part);
@@ -257,7 +257,7 @@ static void begin_part(const struct rewrite *r, const struct filter *f)
 		output_text(f->out, "/", "rotated", r->rotated);
 }
 
-/* What of a part has no layers and no norms. */
+/* A part without layers and norms. */
 static void pass_part(const struct rewrite *r, const struct filter *f)
 {
 	if (part_index(f->part)) {
@@ -269,7 +269,7 @@ static void pass_part(const struct rewrite *r, const struct filter *f)
 	output_end(f->out);
 }
 
-/* Queries and keys of the part's blocks pass a Hadamard of this order. */
+/* Writes the attribute kv_hadamard of the attention of the part's blocks. */
 static void rotate_keys(const struct filter *f, const struct residual *here, size_t order)
 {
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++) {
@@ -284,7 +284,7 @@ static void rotate_keys(const struct filter *f, const struct residual *here, siz
 	}
 }
 
-/* The factors between each layer and its source, or NULL. */
+/* The factors between each layer and its source; NULL: none. */
 static double **read_sources(const struct rewrite *r, const struct filter *f, const struct residual *here)
 {
 	double **factor = xalloc(here->layers, sizeof *factor);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rewrite.h -- the weights of a model's parts, changed in double and rounded once
+ * rewrite.h -- a filter that changes the weights and norms of a model in double and rounds them once
+ *
+ * Calling sequence: rewrite_open(); fill a struct rewrite, with rewrite_leave() if the tool has --language;
+ * rewrite_filter(). A model without a configuration, quantized layers, and norms that make the change
+ * impossible are fatal errors.
  */
 #ifndef TRANSFORM_REWRITE_H
 #define TRANSFORM_REWRITE_H
@@ -10,24 +14,24 @@
 #include "num/half.h"
 #include "transform/invariant.h"
 
-/* What a layer's inputs were divided by, [in], and its outputs from row `first` on; NULL: nothing. */
+/* Divisors of a layer's inputs, [in], and of its outputs from row `first` on; NULL: all 1. */
 struct rewrite_factors { const double *columns, *rows; };
 
 struct rewrite {
 	struct invariant change;
 	enum half_type dtype;		/* of weights; biases and norms are float */
-	const char *rotated;		/* how: attribute of the root; NULL: not at all */
-	const char *settings;		/* that decide the layers' inputs, for the basis */
-	const struct part *second;	/* input whose history is kept, under this name; NULL: none */
-	const char *second_name;
-	/* What the i-th norm of a part is changed by, beside `change`; NULL: nothing. */
+	const char *rotated;		/* attribute `rotated` of the root; NULL: no rotation */
+	const char *settings;		/* settings that change the layers' inputs, for the basis */
+	const struct part *second;	/* second input, whose history is written; NULL: none */
+	const char *second_name;	/* name of that history */
+	/* Sets the factors of the i-th norm of a part, in addition to `change`. NULL: no function. */
 	void (*norm)(void *arg, const struct part *part, const struct residual *here, size_t i,
 		struct wide_norm *norm);
-	/* What the inputs of the i-th layer, which has a source, are divided by: [in], for rewrite to free;
-	 * NULL: nothing. */
+	/* Returns the divisors of the inputs of the i-th layer, which has a source: [in], freed by the
+	 * caller, or NULL. NULL: no function. */
 	double *(*source)(void *arg, const struct part *part, const struct residual *here, size_t i);
-	/* Changes a layer once more, after `norm` and `source`, if `wants` is true; this may change what the
-	 * model computes. by: the factors that w has already. */
+	/* finish() changes a layer after `norm` and `source`, if wants() returns true. It may change the
+	 * function of the model. by: the factors that are in w. */
 	bool (*wants)(void *arg, const struct residual_layer *l);
 	void (*finish)(void *arg, const struct part *part, const struct residual_layer *l,
 		const struct rewrite_factors *by, double (*w)[l->in]);
@@ -39,14 +43,15 @@ struct rewrite {
 	"type that changed weights are rounded to", .otherwise = "f32" }
 extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
 
-/* Opens the filter of a model with a configuration; dies without one. */
+/* Opens the filter of a model. A missing configuration is a fatal error. */
 struct filter rewrite_open(const char *path, const char *output);
-/* With --language (encoder): the encoder's stream stays, and what is within its blocks and the projector. */
+/* encoder (--language): the encoder's stream, the insides of its blocks, and the projector are not changed.
+ */
 void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder);
-/* A part(): every layer and norm around the residual stream (model/residual.h) is changed, the rest copied.
- * Dies on quantized layers, and on static scales of inputs, which would be of other inputs. */
+/* part() of a filter: changes every layer and norm of the residual stream (model/residual.h), and copies the
+ * rest. Static scales of inputs are a fatal error, since they would not fit the new inputs. */
 void rewrite_part(void *rewrite, const struct filter *f);
-/* All parts, by rewrite_part(), with `check` as check_filter(): of 16-bit weights, since these are rounded,
- * and with a `finish` it only prints. */
+/* Runs rewrite_part() on all parts. check: as in check_filter(), but a difference is no error with 16-bit
+ * weights, which are rounded, or with finish(). */
 void rewrite_filter(const struct rewrite *r, struct filter *f, bool check);
 #endif

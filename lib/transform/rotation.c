@@ -66,12 +66,12 @@ static struct rotation make(const char *what, size_t n, size_t block)
 	struct rotation r = { .n = n };
 
 	if (block && n % block)
-		die("%s: %zu channels are not divided by blocks of %zu", what, n, block);
+		die("%s: %zu channels cannot be divided into blocks of %zu", what, n, block);
 	if (!hadamard_choose(&r.h, n, block))
-		die("%s: no Hadamard matrix of order %zu is known, blocks of %zu are", what, block,
+		die("%s: no Hadamard matrix of order %zu is known, use blocks of %zu", what, block,
 			hadamard_block(n));
 	if (!block && r.h.block < n)
-		warn("%s: no Hadamard matrix of order %zu is known: it turns in blocks of %zu", what, n,
+		warn("%s: no Hadamard matrix of order %zu is known: rotates blocks of %zu", what, n,
 			r.h.block);
 	r.memory = xalloc(hadamard_bytes(&r.h), 1);
 	hadamard_build(&r.h, r.memory);
@@ -98,12 +98,12 @@ static struct rotation read_learned(const struct part *part, const char *path, s
 		r.dense[i] = (double)((const float *)t.data)[i];
 	worst = linalg_orthogonality(n, (const double (*)[n])r.dense);
 	if (!(worst <= ROTATION_MAX))
-		die("%s: %s: is not orthogonal: a number of Q Qᵀ - I is %.3g, expected at most %g",
+		die("%s: %s: is not orthogonal: an element of Q Qᵀ - I is %.3g, expected at most %g",
 			part_name(part), path, worst, ROTATION_MAX);
 	return r;
 }
 
-/* Whether a block has no experts. */
+/* Whether some block has no experts. */
 static bool has_dense(const struct stack *s)
 {
 	for (size_t i = 0; i < s->blocks; i++)
@@ -112,7 +112,7 @@ static bool has_dense(const struct stack *s)
 	return false;
 }
 
-/* What down projections of the stack are fed, of widths that have none yet. */
+/* Makes rotations of the inputs of the stack's down projections, for widths without one. */
 static void make_inner(struct rotations *r, const struct stack *s, size_t block)
 {
 	const size_t inner[] = { !s->experts || has_dense(s) ? s->intermediate : 0, s->expert, s->shared };
@@ -161,7 +161,7 @@ struct rotations rotations_make(const struct config *c, const struct rotation_op
 	if (o->keys)
 		r.keys = hadamard_block(config_last(c)->head_dim);
 	for (size_t i = 0; i < ROTATION_INNER; i++)
-		if (r.inner[i].h.block == 1)	/* nothing turns */
+		if (r.inner[i].h.block == 1)	/* the identity */
 			r.inner[i].n = 0;
 	return r;
 }

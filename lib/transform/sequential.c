@@ -5,14 +5,14 @@
 #include <string.h>
 #include "base/error.h"
 
-/* Whether the layer will have moments: there are none yet. */
+/* Fatal error if the layer will have no moments. Before the model runs no moments exist. */
 static struct second_moments peek(void *arg, const struct layer_ref *layer, size_t in, bool needed)
 {
 	const struct sequential *s = arg;
 
 	(void)in;
 	if (needed && layer_ref_input(s->run->forward->config, layer) == SIZE_MAX)
-		die("%s: %s: is fed token ids, no numbers to calibrate on; expected --compensate none and no "
+		die("%s: %s: reads token ids, which cannot be calibrated; expected --compensate none and no "
 			"static activation scale for it (--plan)", s->name, layer->path);
 	return (struct second_moments){ 0 };
 }
@@ -24,7 +24,7 @@ static struct second_moments find_moments(void *arg, const struct layer_ref *lay
 
 	if (layer_ref_input(s->run->forward->config, layer) == SIZE_MAX)
 		return peek(arg, layer, in, needed);
-	/* where sums overflow, the model is to blame */
+	/* messages about an overflow of sums name the model */
 	source = calibrate_source(&s->calibration, part_name(s->filter->part));
 	return source.find(source.arg, layer, in, needed);
 }
@@ -38,8 +38,8 @@ static void drop(void *arg)
 }
 
 /*
- * Those layers of the part that are of the projection, of all experts; free() their array. The head's block
- * is the number of blocks, and so is that of other layers that are in no block.
+ * The layers of the part that belong to a projection, of all experts; free() the array. For the head and
+ * other layers outside of blocks, `block` is the number of blocks.
  */
 static struct layer_list layers_of(const struct sequential *s, size_t block,
 	enum projection_name projection)
@@ -62,7 +62,7 @@ static bool any_quantized(const struct sequential *s, const struct layer_list *l
 	return any;
 }
 
-/* Layers of a projection: calibrated by one stage, quantized, and replaced. */
+/* Calibrates the layers of a projection by a stage, quantizes and replaces them. */
 static void run_stage(struct sequential *s, struct forward *f, const struct layer_list *list, bool observed,
 	struct stage *stage)
 {
@@ -79,7 +79,7 @@ static void run_stage(struct sequential *s, struct forward *f, const struct laye
 		block_replace(f->block, &q->layer[i]->ref, &q->layer[i]->layer.linear);
 }
 
-/* Windows go together as in hessian-accum: the last bits of products depend on it. */
+/* Groups windows as in hessian-accum: the last bits of products depend on it. */
 static const struct observer in_groups = { 0 };
 
 static void run_block(void *arg, struct forward *f)
@@ -92,7 +92,7 @@ static void run_block(void *arg, struct forward *f)
 		struct layer_list list = layers_of(s, block, (enum projection_name)p);
 		bool observed = any_quantized(s, &list);
 
-		if (p == PROJECTION_ROUTER && !observed) {	/* its input is the prior of experts' */
+		if (p == PROJECTION_ROUTER && !observed) {	/* its input is the prior of experts */
 			struct layer_list experts = layers_of(s, block, PROJECTION_EXPERT_GATE_UP);
 
 			observed = any_quantized(s, &experts);
@@ -107,7 +107,7 @@ static void run_block(void *arg, struct forward *f)
 	quantize_release(s->quantize);
 }
 
-/* Embeddings, which have no input: before the model runs. */
+/* Quantizes embeddings, which have no input, before the model runs. */
 static void quantize_embeddings(struct sequential *s)
 {
 	struct quantize *q = s->quantize;
@@ -148,11 +148,11 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 	for (size_t i = 0; i < list->n && !s->run->windows.images; i++)
 		if (layer_ref_is_visual(f->config, &list->layer[i]) &&
 		    !quantize_keeps(s->quantize, list->layer[i].path))
-			die("%s: %s: has seen no tokens: %s has no images in its windows, expected --layers "
-				"that leave it out ('/model/layers/*')", part_name(f->part),
+			die("%s: %s: no token reaches the layer: %s has no images in its windows, expected "
+				"--layers that leave it out ('/model/layers/*')", part_name(f->part),
 				list->layer[i].path, s->name);
 	if (patch.n)
-		die("%s: --sequential does not quantize what embeds patches: without it dpq-run does",
+		die("%s: --sequential does not quantize the embedding of patches, dpq-run without it does",
 			patch.layer[0].path);
 	free(patch.layer);
 	quantize_embeddings(s);
@@ -164,7 +164,7 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 	s->calibration = (struct calibration){ 0 };
 }
 
-/* The quantized part as it is in the result: what it makes of the tokens, the rest goes on from. */
+/* Runs a part that an earlier run has quantized, since the next parts need its outputs. */
 static void pass(void *arg, const struct part *result)
 {
 	struct sequential *s = arg;

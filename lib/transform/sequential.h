@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sequential.h -- a model quantized block by block, each calibrated on what the quantized layers before it
- * make of the tokens
+ * sequential.h -- sequential calibration: quantizes a model layer by layer, each layer calibrated on the
+ * outputs of the quantized layers before it
  *
- * Inside a block in the order of GPTQ (Frantar et al., 2022): queries, keys and values; attention's output;
- * gate and up; down. Of a mixture of experts: the router and what else all tokens pass; its down projection;
- * all experts' gate and up; their down. For each of these inputs all windows run up to it (forward/block.h),
- * its Hessian is summed, its layers are quantized and take their place in the block. Layers that are not
- * selected, or kept, run as they are, and those with activation scales round their inputs. In memory are one
- * block, what is made of it, and the hidden states.
+ * Within a block, the order is that of GPTQ (Frantar et al., 2022): queries, keys and values; output of
+ * attention; gate and up; down. In a mixture of experts: the router and the other layers that all tokens
+ * pass; the down projection of the shared expert; gate and up of all experts; their down projections. For
+ * each of these inputs, all windows run up to it (forward/block.h), its Hessian is summed, and its layers are
+ * quantized and replaced in the block. Layers that are not selected, or kept, run unchanged. Layers with
+ * activation scales round their inputs. Memory holds one block, its quantized layers, and the hidden states.
+ *
+ * Calling sequence: sequential_source() as the source of a struct quantize; sequential_open();
+ * quantize_part() for each part; sequential_close().
  */
 #ifndef TRANSFORM_SEQUENTIAL_H
 #define TRANSFORM_SEQUENTIAL_H
@@ -19,16 +22,18 @@
 struct sequential {
 	struct quantize *quantize;
 	struct calibrate_run *run;
-	const char *name;			/* of the tokens, for messages */
+	const char *name;			/* of the tokens file, for messages */
 	/* The current part. */
 	const struct filter *filter;
 	const struct layer_list *list;
-	struct calibration calibration;		/* config NULL: there is none yet */
+	struct calibration calibration;		/* config NULL: none yet */
 };
 
-/* The source of what q asks for, once s is open; q then goes by the blocks. tokens: the file's name. */
+/* Returns the source of moments for q, valid after sequential_open(), and sets q->walk and q->pass. tokens:
+ * name of the file. */
 struct moments_source sequential_source(struct sequential *s, struct quantize *q, const char *tokens);
-/* f: of the model, its configuration read; dies if it has none, or the tokens do not fit. */
+/* f: filter of the model, with its configuration read. A missing configuration, or tokens that do not fit the
+ * model, are fatal errors. */
 void sequential_open(struct sequential *s, const struct calibrate_text *t, const struct filter *f);
 void sequential_close(struct sequential *s);
 #endif

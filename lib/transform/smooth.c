@@ -15,8 +15,8 @@ static const struct report_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static const struct report_table table = { .column = columns, .columns = COLUMNS, .name = "norm" };
 
-/* max |x| of the layer's inputs into x, where there is a Hessian of it; those of several of the norm's rows
- * side by side, of a projector, into one. Returns whether there is. */
+/* x = max(x, |inputs of the layer|), if the layer has a Hessian. A projector reads several rows of the norm
+ * at once; their channels are joined. Returns whether the layer has a Hessian. */
 static bool add_inputs(const struct part *hessian, const struct residual_layer *l, size_t n, double x[n])
 {
 	struct hessian h;
@@ -25,14 +25,14 @@ static bool add_inputs(const struct part *hessian, const struct residual_layer *
 		return false;
 	h = hessian_find(hessian, l->path, l->in);
 	if (!h.absmax)
-		die("%s: %s/absmax: is missing, expected what hessian-accum makes", part_name(hessian),
+		die("%s: %s/absmax: is missing, expected a file of hessian-accum", part_name(hessian),
 			l->path);
 	for (size_t j = 0; j < l->in; j++)
 		x[j % n] = fmax(x[j % n], (double)h.absmax[j]);
 	return true;
 }
 
-/* max |w| of each of the layer's columns into w, likewise. */
+/* w = max(w, |weights of a column|), joined in the same way. */
 static void add_weights(const struct part *part, const struct residual_layer *l, size_t n, double w[n])
 {
 	struct layer layer = layer_read(part, l->path, l->out, l->in);

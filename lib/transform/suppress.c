@@ -24,11 +24,11 @@ static const struct report_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static const struct report_table table = { .column = columns, .columns = COLUMNS };
 
-/* What eq. 13 compares: the largest |w| before the rotation; of each channel after it; √n·|mean| of the row,
- * by blocks of the Hadamard, which the paper has for the first. */
+/* The sides of eq. 13. before: largest |w| before the rotation. after: of each channel after it. mean:
+ * √n·|mean| of rows, by blocks of the Hadamard, which is the paper's left side. */
 struct sides { double before, mean, *after; };
 
-/* Rows [first, first + m) of the layer. */
+/* Adds rows [first, first + m) of the layer to s. */
 static void measure_rows(const struct linear *l, const struct hadamard *h, size_t first, size_t m,
 	struct sides *s)
 {
@@ -83,7 +83,7 @@ static struct sides measure(const struct linear *l, double *after)
 	return y;
 }
 
-/* Column k of those taken out, as it is kept. */
+/* Rounds the split column k to its stored form. */
 static void keep_column(const struct suppress *s, struct linear *l, size_t k, float *weight, float *scale,
 	float max)
 {
@@ -104,7 +104,7 @@ static void keep_column(const struct suppress *s, struct linear *l, size_t k, fl
 	}
 }
 
-/* Takes channels out of the layer and writes it; after: of each channel its largest weight. */
+/* Splits channels of the layer and writes it. after: largest weight of each channel. */
 static void split_layer(const struct suppress *s, const struct filter *f, struct layer *layer, size_t splits,
 	double before, const double *after)
 {
@@ -126,7 +126,7 @@ static void split_layer(const struct suppress *s, const struct filter *f, struct
 		index[k++] = (int32_t)i;
 	}
 	if (!half_finite(l->out * splits, weight, HALF_NONE))
-		die("%s: %s: a channel that is taken out overflows f16; --bits 8 has scales",
+		die("%s: %s: a split channel overflows f16; --bits 8 has scales",
 			part_name(f->part), layer->path);
 	l->weight = rest;
 	l->split_index = index;
@@ -139,10 +139,10 @@ static void split_layer(const struct suppress *s, const struct filter *f, struct
 static void check_unsplit(const struct part *part, const struct layer *l)
 {
 	if (!l->linear.weight)
-		die("%s: %s: is quantized already, expected a plain weight: %s goes first", part_name(part),
+		die("%s: %s: is quantized already, expected a plain weight: run %s first", part_name(part),
 			l->path, program);
 	if (l->linear.splits)
-		die("%s: %s: has columns taken out already", part_name(part), l->path);
+		die("%s: %s: has split columns already", part_name(part), l->path);
 	if (linear_two_sided(&l->linear))
 		die("%s: %s: has %s, expected a layer with an online Hadamard alone", part_name(part),
 			l->path, linear_two_sided(&l->linear));
