@@ -59,7 +59,7 @@ eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 q.h5 --pair
 dpq-run -q --compensate none --scale-search minmax --group 8 --storage int8 m.h5 -o i.h5
 eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 i.h5 --reference m.h5 --paired k.h5 -o i-k.h5 >b
 ok 'standard errors over windows' py errors_over_windows
-no 'another stride, the same targets' 1 'r16.h5: /window: is over other windows' \
+no 'another stride, the same targets' 1 'r16.h5: /window: has other windows' \
 	eval-ppl -q --ctx 64 --convention sliding --stride 32 --tokens t1.h5 m.h5 --paired r16.h5
 no 'a record without a divergence' 1 'r16.h5: /kl: is missing; --reference and --paired together' \
 	eval-ppl -q --ctx 64 --convention sliding --stride 16 --tokens t1.h5 m.h5 --reference m.h5 --paired r16.h5

@@ -71,38 +71,38 @@ refused() {	# refused NAME PATTERN LINE
 refused 'no JSON' 'is not valid JSON' '{"task": '
 refused 'two objects' 'is not valid JSON' '{} {}'
 refused 'a member twice' 'is not valid JSON' '{"task": "a", "task": "b"}'
-refused 'an array' 'is no JSON object' '[1]'
+refused 'an array' 'is not a JSON object' '[1]'
 refused 'a NUL' 'is not valid JSON' '{"task": "a\u0000"}'
 refused 'no task' "'task' is missing" '{}'
 refused 'a task of no name' "'task' is ''" '{"task": ""}'
-refused 'a task called all' "'task' is 'all', which names no task" '{"task": "all"}'
-refused 'no context' "'context' is no text" '{"task": "a", "context": 5}'
+refused 'a task called all' "'task' is 'all', expected a name" '{"task": "all"}'
+refused 'no context' "'context' is not a text" '{"task": "a", "context": 5}'
 refused 'no choices' "'choices' is missing" '{"task": "a", "context": "c", "gold": 0}'
-refused 'choices that are none' "'choices' is no array, or empty" \
+refused 'choices that are none' "'choices' is not an array, or empty" \
 	'{"task": "a", "context": "c", "choices": [], "gold": 0}'
-refused 'a choice that is no text' "'choices': number 1 is none" \
+refused 'a choice that is no text' "'choices': number 1 is not a text" \
 	'{"task": "a", "context": "c", "choices": ["a", 1], "gold": 0}'
 refused 'an empty choice' "'choices': number 0 is empty" '{"task": "a", "context": "c", "choices": [""], "gold": 0}'
 for g in -1 1 0.5 '"a"' true 99999999999999; do
-	refused "gold $g" "'gold' is none of them, expected the number of a choice, 0 to 0" \
+	refused "gold $g" "'gold' is not a choice, expected the number of a choice, 0 to 0" \
 		'{"task": "a", "context": "c", "choices": ["a"], "gold": '"$g}"
 done
 refused 'no gold' "'gold' is missing" '{"task": "a", "context": "c", "choices": ["a"]}'
-refused 'images that are no array' "'images' is no array" \
+refused 'images that are no array' "'images' is not an array" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": "a.png"}'
-refused 'images that are no names' "'images': number 1 is no text" \
+refused 'images that are no names' "'images': number 1 is not a text" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png", 3]}'
 refused 'an image without a name' "'images': number 0 is empty, expected the name of a file" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": [""]}'
 for k in image Images choice golds; do
-	refused "'$k'" "'$k' is no member of a question, expected '(images|choices|gold)'" \
+	refused "'$k'" "'$k' is not a member of a question, expected '(images|choices|gold)'" \
 		'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "'$k'": []}'
 done
 {
 	printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "id": 1}\n'
 	printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "id": 2, "source": ""}\n'
 } >more.jsonl
-warns 'members that are not read' "more.jsonl: members that are not read: 'id', 'source'\$" \
+warns 'members that are not read' "more.jsonl: ignored members: 'id', 'source'\$" \
 	eval-choice --questions more.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "1": 1, "2": 1, "3": 1, "4": 1, "5": 1, "6": 1}\n' \
 	>more.jsonl
@@ -120,23 +120,23 @@ done
 head -c -20 "$top/tests/fuzz/seeds/image/rgb8.png" >cut.png	# after its header, which has the extents
 printf '%s\n' '{"task": "a", "context": "See <image>", "choices": ["a"], "gold": 0, "images": ["cut.png"]}' >cut.jsonl
 no 'an image that is damaged' 1 'cut.jsonl:1: cut.png: is a damaged PNG' eval-choice --questions cut.jsonl eyes.h5
-refused 'images' 'has images: images need a model with an encoder' \
+refused 'images' 'has images, expected none: the model has no encoder' \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png"]}'
 : >none.jsonl; no 'no question' 1 'none.jsonl: holds no question' eval-choice --questions none.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n{"task": 1}\n' >second.jsonl
-no 'the second line' 1 "second.jsonl:2: 'task' is no text" eval-choice --questions second.jsonl $m
+no 'the second line' 1 "second.jsonl:2: 'task' is not a text" eval-choice --questions second.jsonl $m
 ok '... is not read under --limit 1' eval-choice --questions second.jsonl --limit 1 $m
 no 'a model without a tokenizer' 1 \
 	'few.h5: /tokenizer: is missing; without a tokenizer the vocabulary must be 256 bytes, not 61 ids' run few.h5
 no 'no questions named' 2 '--questions FILE is expected' eval-choice $m
 no 'questions that are not there' 1 'nothing.jsonl: cannot open' eval-choice --questions nothing.jsonl $m
-no 'numbers that overflow' 1 'nan.h5: gives .* as the likelihood|not finite|overflow' run nan.h5
-no 'a record of other questions' 1 'r.h5: is over other questions than those of other.jsonl' \
+no 'numbers that overflow' 1 'nan.h5: has .*log-likelihood|not finite|overflow' run nan.h5
+no 'a record of other questions' 1 'r.h5: has other questions than other.jsonl' \
 	eval-choice --questions other.jsonl --paired r.h5 $m
-no 'a record of fewer questions' 1 'r.h5: /question/gold: is over 40 questions, not 20: --limit is expected as it was' \
+no 'a record of fewer questions' 1 'r.h5: /question/gold: has 40 questions, expected 20: use the same --limit' \
 	run --limit 20 --paired r.h5 $m
 eval-ppl -q --tokens t.h5 --ctx 4 $m -o ppl.h5 >/dev/null
-no 'a record of another tool' 1 'ppl.h5: is no record of eval-choice' run --paired ppl.h5 $m
+no 'a record of another tool' 1 'ppl.h5: is not a record of eval-choice' run --paired ppl.h5 $m
 no 'another reference' 1 'k.h5: /choice/log_likelihood_of_reference: is of another reference: choice 0 has' \
 	run rtn.h5 --reference rtn.h5 --paired k.h5
 no 'a reference of another vocabulary' 1 'tiny.h5: /config: has a vocabulary of 24' run $m --reference tiny.h5

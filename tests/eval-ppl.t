@@ -28,9 +28,9 @@ dpq-run -q --compensate none --group 8 "$model" >rtn.h5
 run --tokens t.h5 rtn.h5 -o q.h5 >/dev/null
 run --tokens t.h5 rtn.h5 --paired r.h5 >p
 ok 'paired differences' py paired
-no 'paired with other windows' 1 'r.h5: /target: is over other tokens, or other windows: 494 targets, not 475' \
+no 'paired with other windows' 1 'r.h5: /target: has other tokens, or other windows: 494 targets, expected 475' \
 	eval-ppl --ctx 20 --tokens t.h5 --paired r.h5 "$model"
-no 'paired with other tokens' 1 'r.h5: /target: is over other tokens' run --tokens other.h5 --paired r.h5 "$model"
+no 'paired with other tokens' 1 'r.h5: /target: has other tokens' run --tokens other.h5 --paired r.h5 "$model"
 
 # against another model: the numbers and the record by their formulas, and what each gives alone
 run --tokens t.h5 rtn.h5 --reference "$model" -o against.h5 >k

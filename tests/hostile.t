@@ -113,7 +113,7 @@ no 'a table of a model without one' 2 '--table error needs a MODEL' exmy-sweep -
 no 'a plot whose name gnuplot would run' 2 'control character' \
 	exmy-sweep --plot "$(printf 'a\nsystem("touch PWN")\n#.svg')"
 mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot
-no 'a gnuplot that draws nothing' 1 'gnuplot could not make it' \
+no 'a gnuplot that draws nothing' 1 'gnuplot could not write it' \
 	env PATH="$tmp/fake:$PATH" exmy-sweep --formats int4 --sigma 0.1 --plot x.svg -o out/r
 no 'a plot of no kind' 2 'ends in .svg, .png or .pdf' exmy-sweep --plot x.gif
 ok '... runs nothing' test ! -e PWN
@@ -427,7 +427,7 @@ no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.
 		dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
 no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' \
 	eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
-no 'paired with other windows' 1 'is over other tokens' \
+no 'paired with other windows' 1 'has other tokens' \
 	eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
 no 'Hessians of an embedding' 1 '--layers selects no linear layer that has inputs' \
 	hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r

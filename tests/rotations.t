@@ -71,7 +71,7 @@ outputs hadamard-rotate llama-gqa.h5 "$up"
 no rms-suppress 1 'rotated.h5: .*/[a-z]*_proj: has input_signs, expected a layer with an online Hadamard alone' \
 	rms-suppress -q rotated.h5 -o r.h5
 no 'tensor-diff of models that are rotated otherwise' 1 \
-	"q.h5: /model/layers/0/.*: is rotated otherwise than in .*llama-gqa.h5" \
+	"q.h5: /model/layers/0/.*: has another rotation than in .*llama-gqa.h5" \
 	tensor-diff --force-basis --reference "$model" q.h5
 no 'fbq-run --reference, likewise' 1 \
 	'llama-gqa.h5: /model/layers/0/.*: differs from that of q.h5 in .*signs' \

@@ -75,7 +75,7 @@ no 'a block without a layer' 1 \
 	tensor-diff -r "$model" no-layer.h5
 no 'another shape' 1 'tall.h5: /a/weight: has shape .50, 100., expected .70, 100.' tensor-diff -r tall.h5 w.h5
 no 'infinity' 1 'inf.h5: /a/weight: holds infinite' tensor-diff -r w.h5 inf.h5
-no 'NaN in a norm' 1 'n.h5: /n/weight: holds infinite or undefined numbers .NaN., or n0.h5 does' \
+no 'NaN in a norm' 1 'n.h5: /n/weight: has infinite numbers or NaN, or n0.h5 has' \
 	tensor-diff -r n0.h5 n.h5
 no 'a norm of integers' 1 'int.h5: /n/weight: is int32, expected f32, f16 or bf16' tensor-diff -r n0.h5 int.h5
 no 'a Hessian of another width' 1 'small.h5: /a/hessian: has shape .50, 50., expected .100, 100.' \

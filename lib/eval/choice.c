@@ -11,10 +11,11 @@
 static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
 	[CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl", [CHOICE_AGREEMENT] = "agreement" };
 static const char DIGEST[] = "questions_sha256";
-/* A token's likelihood under one model on two kinds of processor, which round sums otherwise, is nearer. */
+/* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor
+ * round sums differently. */
 static const double SAME_TOKEN = 0.01;
 
-/* The first of the largest of x[i] / by[i]; by NULL: of x. */
+/* Index of the largest x[i] / by[i] (ties: the first). by NULL: of x. */
 static size_t largest_at(size_t n, const double x[n], const double *by)
 {
 	size_t top = 0;
@@ -37,7 +38,7 @@ static size_t largest_by_byte(const struct question *q, const double log_p[q->ch
 	return top;
 }
 
-/* Targets of a continuation, counted over all windows. */
+/* Targets of a continuation; first: number among the targets of all windows. */
 struct targets { size_t first, n; };
 
 static double sum_targets(const double *x, struct targets t)
@@ -49,7 +50,8 @@ static double sum_targets(const double *x, struct targets t)
 	return sum;
 }
 
-/* Question i, whose choices are number `choice` on of all and have these targets. */
+/* Computes the marks of question i. choice: number of its first choice among all choices. t: targets of its
+ * choices. */
 static void take_question(struct choices *c, size_t i, size_t choice, const double nll[],
 	const struct divergence *d, const struct targets t[])
 {
@@ -125,11 +127,11 @@ void choices_free(struct choices *c)
 
 /* ---- the table ---- */
 
-/* What stands in a pair of columns: a mark, or its difference from an earlier record. */
+/* The values of a pair of columns: a mark, or its difference from an earlier record. */
 struct measure { const double *x, *before; };
 enum { MEASURES = 2 * CHOICE_MARKS + 1 };
 
-/* Those of the record, where it has them. */
+/* The mark in the record, or NULL. */
 static const double *earlier(const struct part *before, const char *mark, size_t n)
 {
 	struct tensor t;
@@ -140,7 +142,7 @@ static const double *earlier(const struct part *before, const char *mark, size_t
 	return found ? t.data : NULL;
 }
 
-/* Differences of what is measured against a reference mean something where it was the same. */
+/* Fatal error if the record has another reference: differences of kl and agreement would be meaningless. */
 static void check_reference(const struct part *before, const struct choices *c)
 {
 	static const char path[] = "/choice/log_likelihood_of_reference";
@@ -153,8 +155,8 @@ static void check_reference(const struct part *before, const struct choices *c)
 	theirs = t.data;
 	for (size_t i = 0; i < n; i++)
 		if (!(fabs(theirs[i] - c->reference[i]) < SAME_TOKEN * (double)c->tokens[i]))
-			die("%s: %s: is of another reference: choice %zu has %g, not %g", part_name(before),
-				path, i, theirs[i], c->reference[i]);
+			die("%s: %s: is of another reference: choice %zu has %g, expected %g",
+				part_name(before), path, i, theirs[i], c->reference[i]);
 }
 
 static void add_column(struct table *t, const char *from, const char *mark, const char *ending,
@@ -166,7 +168,7 @@ static void add_column(struct table *t, const char *from, const char *mark, cons
 	t->column = column;
 }
 
-/* Whether each question's answer is that of the record, 1 or 0; free() it. */
+/* 1 for each question with the same answer as in the record, else 0; free() it. */
 static double *same_answers(const struct choices *c, const struct part *before)
 {
 	const struct questions *q = c->questions;
@@ -178,7 +180,7 @@ static double *same_answers(const struct choices *c, const struct part *before)
 	return same;
 }
 
-/* same: whether answers are those of the record, or NULL. */
+/* same: of same_answers(), or NULL. */
 static size_t add_columns(struct table *t, const struct choices *c, const struct part *before,
 	const double *same, struct measure measure[MEASURES])
 {
@@ -209,7 +211,7 @@ static size_t add_columns(struct table *t, const struct choices *c, const struct
 	return n;
 }
 
-/* The row of a task; NULL: of all. */
+/* Adds the row of a task; NULL: of all questions. */
 static void add_row(struct table *t, const struct choices *c, const char *task, size_t measures,
 	const struct measure measure[measures])
 {
@@ -272,11 +274,11 @@ struct part *choices_earlier(const char *path, const struct questions *q)
 	size_t n = q->n;
 
 	if (!theirs)
-		die("%s: is no record of eval-choice: attribute %s is missing", path, DIGEST);
+		die("%s: is not a record of eval-choice: attribute %s is missing", path, DIGEST);
 	if (strcmp(theirs, q->digest))
-		die("%s: is over other questions than those of %s", path, q->name);
+		die("%s: has other questions than %s", path, q->name);
 	if (part_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0] != n)
-		die("%s: /question/gold: is over %zu questions, not %zu: --limit is expected as it was", path,
+		die("%s: /question/gold: has %zu questions, expected %zu: use the same --limit", path,
 			part_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0], n);
 	free(theirs);
 	return record;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * choice.h -- which choice a model takes for the answer of a question, and how often it is the right one
+ * choice.h -- accuracy on multiple-choice questions, and comparison with a reference or an earlier record
  *
- * With log p(c) = Σ log p(token) over the tokens of choice c behind the context, of each question
+ * With log p(c) = Σ log p(token) over the tokens of choice c after the context, each question has the marks
  *
  *	acc		argmax log p(c) is the gold choice
  *	acc_norm	argmax log p(c) / bytes of c is
@@ -10,12 +10,15 @@
  *	kl		mean of KL(reference || model) over the tokens of all choices, nats
  *	agreement	argmax log p(c) is that of the reference
  *
- * The first of equal ones is taken. Greedy decoding gives some tokens where each of them is the likeliest
- * behind those before it, so that one pass tells. Over n questions a mean has the standard error
- * √((mean x² - mean² x) / (n - 1)).
+ * Ties: the first choice. Greedy decoding gives a sequence of tokens if each of them is the most likely one
+ * after those before it, so one forward pass suffices. A mean over n questions has the standard error √((mean
+ * x² - mean² x) / (n - 1)).
  *
- * Source: lm-evaluation-harness, api/task.py, for acc; its acc_bytes is acc_norm here, its acc_norm divides
- * by characters.
+ * Source: lm-evaluation-harness, api/task.py. Its acc is acc here, and its acc_bytes is acc_norm here; its
+ * acc_norm divides by characters.
+ *
+ * Calling sequence: choices_of(); choices_earlier() if there is a record; choices_table(); choices_write();
+ * choices_table_free(); choices_free().
  */
 #ifndef EVAL_CHOICE_H
 #define EVAL_CHOICE_H
@@ -35,14 +38,14 @@ struct choices {
 	const struct questions *questions;
 	double *mark[CHOICE_MARKS];	/* [questions] each; NULL: not measured */
 	double *log_p;			/* [choices of all questions] */
-	double *reference;		/* the same of the reference, or NULL */
-	int32_t *tokens;		/* [choices of all questions] of each */
+	double *reference;		/* log_p of the reference model, or NULL */
+	int32_t *tokens;		/* [choices of all questions] number of tokens */
 };
 
 /*
- * Of the targets of prompt_windows() of these prompts: nll and likeliest, as run_score() gives them. d: NULL
- * without a reference. exact: whether it is asked for; of the gold choice, or of the continuation behind the
- * choices where prompts have one more.
+ * Computes the marks. w: prompt_windows() of the prompts. nll, likeliest: of run_score(). d: NULL without a
+ * reference. exact: compute this mark, of the gold choice, or of the continuation after the choices if
+ * prompts have one.
  */
 struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
 	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
@@ -50,22 +53,22 @@ struct choices choices_of(const struct questions *q, const struct prompt p[q->n]
 void choices_free(struct choices *c);
 
 /*
- * task, questions, and mean and standard error of every mark that there is, as NAME and NAME_se; with an
- * earlier record also of the differences from it, question by question, paired_NAME_delta and
- * paired_NAME_delta_se of marks that both have, and paired_same, the share of questions whose answer is the
- * record's. A row for each task, in the order that they first come in, and one for all questions. Dies where
- * the record's reference was another.
+ * The table of results: one row for each task, in order of first appearance, and one row for all questions.
+ * Columns are task, questions, and NAME and NAME_se, the mean and standard error of every computed mark. With
+ * an earlier record there are also paired_NAME_delta and paired_NAME_delta_se, of the differences per
+ * question, for marks that both have, and paired_same, the share of questions with the same answer as in the
+ * record. A record with another reference is a fatal error.
  */
 struct table choices_table(const struct choices *c, const struct part *before);
 /* Frees its columns too. */
 void choices_table_free(struct table *t);
 
-/* An earlier record. Dies unless it is over the same questions. */
+/* Opens an earlier record. A record of other questions is a fatal error. */
 struct part *choices_earlier(const char *path, const struct questions *q);
 /*
- * /question/task, gold, answer, answer_norm and every mark, /choice/question, bytes, tokens, log_likelihood
- * and log_likelihood_of_reference, the table's columns and the numbers of its last row; closes. Nothing
- * with NULL.
+ * Writes and closes a record: /question/task, gold, answer, answer_norm and every mark; /choice/question,
+ * bytes, tokens, log_likelihood and log_likelihood_of_reference; the columns of the table and the numbers of
+ * its last row. out NULL: no effect.
  */
 void choices_write(struct output *out, const struct choices *c, const struct table *t);
 #endif

@@ -19,12 +19,12 @@ static const struct table_column columns[] = {
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
-/* What the visits to the groups of a part of the model, or of the whole reference, share. */
+/* Argument of the visits to the groups of a part of the model, or of the whole reference. */
 struct diff_walk {
 	struct diff_table *c;
 	const struct part *part;
 	struct layer_list list;
-	const char *other;		/* name of the file that a tensor may be missing in */
+	const char *other;		/* name of the other file, in which a tensor may be missing */
 };
 
 struct diff_table diff_table_begin(struct part *reference, struct part *hessian,
@@ -56,7 +56,7 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
-/* Weights are compared as they are stored: signs and outputs must be rotated alike. */
+/* Weights are compared as stored, so signs and rotations of outputs must be the same. */
 static void check_rotations(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs)
 {
 	const struct linear *a = &ours->linear, *b = &theirs->linear;
@@ -64,7 +64,7 @@ static void check_rotations(const struct diff_walk *w, const struct layer *ours,
 
 	if (which && (!linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) ||
 	    !linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out)))
-		die("%s: %s: is rotated otherwise than in %s (%s)", part_name(w->part), ours->path,
+		die("%s: %s: has another rotation than in %s (%s)", part_name(w->part), ours->path,
 			part_name(w->c->reference), which);
 }
 
@@ -88,10 +88,10 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	theirs = layer_read(c->reference, group, l->out, l->in);
 	check_rotations(w, &ours, &theirs);
 	if (!stats_difference(&theirs.linear, l, h, &d, work))
-		die("%s: %s/hessian: gives sums that are not finite", part_name(c->hessian), group);
+		die("%s: %s/hessian: makes the output error infinite or NaN", part_name(c->hessian), group);
 	add_row(c, group, l, &d);
 	for (const struct member *m = members; m->name; m++)
-		if (m->role == MEMBER_WEIGHT)	/* all forms of it are one effective weight */
+		if (m->role == MEMBER_WEIGHT)	/* together they are one effective weight */
 			see(c, group, m->name);
 	for (size_t i = 0; i < 3; i++) {
 		double x = (double[]){ d.mse, d.error, d.output }[i];
@@ -107,7 +107,7 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	layer_free(&ours), layer_free(&theirs);
 }
 
-/* Any tensor as a matrix of the same type. */
+/* A tensor of any rank as a matrix of the same type. */
 static struct linear matrix_of(const struct part *part, const char *path, const struct tensor *t)
 {
 	size_t rows = t->rank > 1 ? t->dim[0] : 1;
@@ -116,7 +116,7 @@ static struct linear matrix_of(const struct part *part, const char *path, const 
 		.weight_type = layer_half(part, path, t->type) };
 }
 
-/* A tensor that one side lacks counts as different. */
+/* A tensor that one file lacks counts as different. */
 static void report_missing(struct diff_walk *w, const char *path)
 {
 	warn("%s: %s: is missing; %s has it", w->other, path, part_name(w->part));
@@ -141,7 +141,7 @@ static void compare_other(struct diff_walk *w, const char *group, const char *me
 		theirs = matrix_of(c->reference, path, &their);
 		stats_difference(&theirs, &ours, NULL, &d, work);
 		if (tensor_count(&our) && !isfinite(d.mse))
-			die("%s: %s: holds infinite or undefined numbers (NaN), or %s does",
+			die("%s: %s: has infinite numbers or NaN, or %s has",
 				part_name(w->part), path, part_name(c->reference));
 		if (d.largest > 0) {
 			add_row(c, path, &ours, &d);

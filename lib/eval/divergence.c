@@ -13,8 +13,9 @@
 #include "num/vector.h"
 
 /*
- * A row of one model so far. The score's exponentials are floats, good for a likelihood; a divergence of
- * 1e-6 is a difference of two such logarithms, so its sums are apart, of exponentials in double.
+ * Sums of a row of one model so far. The exponentials of the score are floats, which is enough for a
+ * likelihood. A divergence of 1e-6 is the difference of two such logarithms, so `sum` has exponentials in
+ * double.
  */
 struct side { struct score score; size_t top; double sum; };
 struct row { struct side model, reference; double difference; };
@@ -29,7 +30,7 @@ static size_t first_of(size_t n, const float y[n], float value)
 	return i;
 }
 
-/* Returns what sums over earlier tiles have to be multiplied by. */
+/* Adds a tile. Returns the factor for sums over earlier tiles. */
 static double side_add(struct side *s, size_t n, const float y[n], size_t first, size_t target)
 {
 	float before = s->score.max;
@@ -71,7 +72,7 @@ static double divergence_of_row(const struct row *r, const struct windows *w, si
 		((double)m->score.max - (double)a->score.max);
 
 	if (!isfinite(kl))
-		die("the models give %g as the divergence at %s: their numbers overflow", kl,
+		die("the divergence of the models is %g at %s: their numbers overflow", kl,
 			windows_place(w, i));
 	return kl > 0 ? kl : 0;
 }
@@ -123,7 +124,7 @@ void divergence_free(struct divergence *d)
 	free(d->reference), free(d->kl), free(d->agrees), free(d->likeliest);
 }
 
-/* Rows for the mean of x[n] and, where it has a name, for its standard error. */
+/* Appends the mean of x[n] and, if `error` is not NULL, its standard error. */
 static struct answer *put_mean(struct answer *a, const char *name, const char *error, size_t n,
 	const double x[n])
 {
@@ -137,7 +138,7 @@ static struct answer *put_mean(struct answer *a, const char *name, const char *e
 
 struct percentile { const char *name; double percent; };
 
-/* x[n] comes back sorted. */
+/* Appends percentiles of x[n]; sorts x. */
 static struct answer *put_percentiles(struct answer *a, size_t rows, const struct percentile row[rows],
 	size_t n, double x[n])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* perplexity.c -- numbers of a text's negative log-likelihoods; see perplexity.h */
+/* perplexity.c -- see perplexity.h */
 #include "eval/perplexity.h"
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct perplexity perplexity_of(size_t n, const double nll[n], uint64_t bytes)
 	for (size_t i = 0; i < n; i++)
 		sum += nll[i];
 	mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++)	/* mean nll² - mean² nll without its cancellation */
+	for (size_t i = 0; i < n; i++)	/* mean nll² - mean² nll, without cancellation */
 		squares += (nll[i] - mean) * (nll[i] - mean);
 	return (struct perplexity){ .tokens = n, .nll = mean, .ppl = exp(mean),
 		.nll_se = n > 1 ? sqrt(squares / (double)n / (double)(n - 1)) : NAN,
@@ -47,7 +47,7 @@ double perplexity_se_windows(const struct windows *w, const double x[w->targets]
 	return w->n > 1 ? sqrt(n / (n - 1) * squares) / (double)w->targets : NAN;
 }
 
-/* From the record that --paired names, from the model that --reference names. */
+/* paired: differences from the record of --paired. reference: from the model of --reference. */
 const char *const paired_nll[DELTA_ANSWERS] = { "paired_nll_delta", "paired_nll_delta_se",
 	"paired_nll_delta_se_windows" };
 const char *const paired_kl[DELTA_ANSWERS] = { "paired_kl_delta", "paired_kl_delta_se",

@@ -13,7 +13,7 @@ static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
 
 const char *const bos_names[] = { [BOS_AUTO] = "auto", [BOS_YES] = "yes", [BOS_NO] = "no", NULL };
 
-/* Messages are about the line, until error_about(NULL). */
+/* Messages name the line, until error_about(NULL). */
 static void enter(const struct questions *q, size_t line)
 {
 	char *where = xformat("%s:%zu", q->name, line);
@@ -27,7 +27,7 @@ static const char *text_of(const json_t *o, const char *key)
 	const json_t *v = json_object_get(o, key);
 
 	if (!json_is_string(v))
-		die("'%s' is %s, expected a text", key, v ? "no text" : "missing");
+		die("'%s' is %s, expected a text", key, v ? "not a text" : "missing");
 	return json_string_value(v);
 }
 
@@ -37,22 +37,23 @@ static void read_choices(struct question *q)
 
 	q->choices = json_array_size(list);
 	if (!q->choices)
-		die("'choices' is %s, expected an array of texts", !list ? "missing" : "no array, or empty");
+		die("'choices' is %s, expected an array of texts", !list ? "missing" :
+			"not an array, or empty");
 	q->choice = xalloc(q->choices, sizeof *q->choice);
 	for (size_t i = 0; i < q->choices; i++) {
 		q->choice[i] = json_string_value(json_array_get(list, i));
 		if (!q->choice[i] || !*q->choice[i])
 			die("'choices': number %zu is %s, expected a text", i,
-				q->choice[i] ? "empty" : "none");
+				q->choice[i] ? "empty" : "not a text");
 	}
 	if (!json_is_integer(gold) || json_integer_value(gold) < 0 ||
 	    (size_t)json_integer_value(gold) >= q->choices)
 		die("'gold' is %s, expected the number of a choice, 0 to %zu",
-			gold ? "none of them" : "missing", q->choices - 1);
+			gold ? "not a choice" : "missing", q->choices - 1);
 	q->gold = (size_t)json_integer_value(gold);
 }
 
-/* A member that is not read is put into `unknown`, unless it was meant to be one that is. */
+/* Adds ignored members to `unknown`. A name close to that of a known member is a fatal error. */
 static void check_members(json_t *question, json_t *unknown)
 {
 	static const char *const known[] = { "task", "context", "choices", "gold", "images", NULL };
@@ -66,13 +67,13 @@ static void check_members(json_t *question, json_t *unknown)
 			found |= !strcmp(key, known[i]);
 		for (size_t i = 0; !found && known[i]; i++)
 			if (nearest_distance(key, known[i]) <= 1)
-				die("'%s' is no member of a question, expected '%s'", key, known[i]);
+				die("'%s' is not a member of a question, expected '%s'", key, known[i]);
 		if (!found)
 			json_object_set_new(unknown, key, json_null());
 	}
 }
 
-/* One warning for all, with the names of some. */
+/* Prints one warning for all ignored members, with the first names. */
 static void warn_of(const char *name, json_t *unknown)
 {
 	enum { NAMED = 5 };
@@ -91,9 +92,9 @@ static void warn_of(const char *name, json_t *unknown)
 			break;
 	}
 	if (n > NAMED)
-		warn("%s: members that are not read: %s and %zu more", name, list, n - NAMED);
+		warn("%s: ignored members: %s and %zu more", name, list, n - NAMED);
 	else if (n)
-		warn("%s: members that are not read: %s", name, list);
+		warn("%s: ignored members: %s", name, list);
 	free(list);
 }
 
@@ -106,23 +107,23 @@ static struct question read_question(size_t n, const char text[n], json_t *unkno
 	if (!q.json)
 		die("is not valid JSON: %s", error.text);
 	if (!json_is_object(q.json))
-		die("is no JSON object, expected one a line");
+		die("is not a JSON object, expected one per line");
 	check_members(q.json, unknown);
 	q.task = text_of(q.json, "task");
 	if (!*q.task || !strcmp(q.task, "all"))
-		die("'task' is '%s', which names no task: 'all' is the sum of them", q.task);
+		die("'task' is '%s', expected a name other than 'all', the row of all tasks", q.task);
 	q.context = text_of(q.json, "context");
 	read_choices(&q);
 	images = json_object_get(q.json, "images");
 	if (images && !json_is_array(images))
-		die("'images' is no array, expected the names of files");
+		die("'images' is not an array, expected the names of files");
 	q.images = json_array_size(images);
 	for (size_t i = 0; i < q.images; i++) {
 		const char *name = json_string_value(json_array_get(images, i));
 
 		if (!name || !*name)
 			die("'images': number %zu is %s, expected the name of a file", i,
-				name ? "empty" : "no text");
+				name ? "empty" : "not a text");
 	}
 	return q;
 }
@@ -163,7 +164,7 @@ struct questions questions_read(const char *path, size_t limit)
 	}
 	error_about(NULL);
 	if (!q.n)
-		die("%s: holds no question, expected JSON objects, one a line", q.name);
+		die("%s: holds no question, expected JSON objects, one per line", q.name);
 	warn_of(q.name, unknown);
 	json_decref(unknown);
 	free(text);
@@ -179,7 +180,7 @@ void questions_free(struct questions *q)
 	free(q->item), free(q->digest);
 }
 
-/* Behind a BOS, if it is to have one; *n: the tokens of the text. */
+/* The tokens of a context, with a BOS if it gets one. *n: number of tokens of the text. */
 static struct stretch encode_context(const struct encode *e, const char *text, bool special, size_t *n)
 {
 	struct encoding k = vocabulary_ids(e->v, strlen(text), text, special);
@@ -187,7 +188,7 @@ static struct stretch encode_context(const struct encode *e, const char *text, b
 	struct stretch y = { .n = bos + k.n, .id = xalloc(bos + k.n, sizeof *y.id) };
 
 	if (bos && e->v->bos < 0)
-		die("%s: names no BOS, which a question %s needs", e->v->name,
+		die("%s: has no BOS, which a question %s needs", e->v->name,
 			k.n ? "under --bos yes" : "without a context");
 	if (bos)
 		y.id[0] = (int32_t)e->v->bos;
@@ -198,7 +199,7 @@ static struct stretch encode_context(const struct encode *e, const char *text, b
 	return y;
 }
 
-/* What follows the first `skip` tokens of context, choice and end. */
+/* The tokens of context, choice and end, without the first `skip`. */
 static struct stretch encode_choice(const struct encode *e, const struct question *q, size_t choice,
 	const char *end, size_t skip)
 {
@@ -207,19 +208,19 @@ static struct stretch encode_choice(const struct encode *e, const struct questio
 	struct stretch y = { .n = k.n > skip ? k.n - skip : 0 };
 
 	if (!y.n)
-		die("choice %zu has no token of its own behind the context", choice);
+		die("choice %zu has no token after the context", choice);
 	y.id = xalloc(y.n, sizeof *y.id);
 	memcpy(y.id, k.id + skip, y.n * sizeof *y.id);
 	for (size_t i = 0; e->config->vision.class && i < y.n; i++)
 		if (y.id[i] == e->config->vision.placeholder)
-			die("choice %zu has a placeholder of an image, expected those of the context only",
+			die("choice %zu has a placeholder of an image, expected it in the context only",
 				choice);
 	encoding_free(&k);
 	free(text);
 	return y;
 }
 
-/* The image of that name beside the file of questions; returns how many tokens it has, `first` on. */
+/* Adds an image. name: relative to the folder. first: its first token. Returns its number of tokens. */
 static size_t add_image(const struct encode *e, const struct question *q, const char *folder,
 	const char *name, size_t first)
 {
@@ -234,7 +235,7 @@ static size_t add_image(const struct encode *e, const struct question *q, const 
 	return y.n;
 }
 
-/* Multimodal rotary positions of the context, and of what follows it. */
+/* Sets multimodal rotary positions of the context and the continuations. */
 static void place_context(const struct encode *e, struct prompt *p, size_t images)
 {
 	const struct token_image *image = e->images->image + e->images->n - images;
@@ -255,7 +256,7 @@ static void place_context(const struct encode *e, struct prompt *p, size_t image
 	}
 }
 
-/* As many tokens in the place of each placeholder as its image has. */
+/* Replaces each placeholder by as many tokens as its image has. */
 static void put_images(const struct encode *e, const struct question *q, const char *folder, struct prompt *p)
 {
 	const json_t *names = json_object_get(q->json, "images");
@@ -290,7 +291,8 @@ static void put_images(const struct encode *e, const struct question *q, const c
 		prompt_switch(p, AXES);
 }
 
-/* Without images no token of the context stands for one, not even where special tokens are read as text. */
+/* Fatal error if the context of a question without images has a placeholder, even if special tokens are not
+ * recognized. */
 static void check_words(const struct encode *e, const char *context)
 {
 	struct encoding k = { 0 };
@@ -311,7 +313,7 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 	char *context;
 
 	if (q->images && !e->config->vision.class)
-		die("has images: images need a model with an encoder");
+		die("has images, expected none: the model has no encoder of images");
 	while (length && is_space(q->context[length - 1]))
 		length--;
 	context = xformat("%.*s", (int)length, q->context);

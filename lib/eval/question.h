@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * question.h -- multiple-choice questions, and their texts as token ids
+ * question.h -- multiple-choice questions, and their encoding as token ids
  *
- * A file of JSON lines, each an object of
+ * A file of questions has JSON lines. Each line is an object with the members
  *
- *	task		text: what results are summed up by
- *	context		text that all choices follow
- *	choices		texts, one at least, none of them empty
- *	gold		which of them is right, from 0
- *	images		names of files, which may be left out
+ *	task		text: results are summed by task
+ *	context		text before each choice
+ *	choices		texts, at least one, none of them empty
+ *	gold		number of the right choice, from 0
+ *	images		names of files; optional
  *
- * Other members are not read, with a warning; one whose name is a letter away from one of these is an error.
- * A choice follows the context as they are written, with nothing between them. White space at the end of a
- * context counts to the choices: most tokenizers put it into the token of the word behind it. The ids of a
- * choice are those of context and choice together, behind as many as the context alone has
+ * Other members are ignored with a warning. A name that differs from one of these by one letter is an error.
+ *
+ * Context and choice are joined without a separator. White space at the end of a context belongs to the
+ * choices, since most tokenizers put it into the token of the next word. The ids of a choice are the ids of
+ * context and choice together, without the first ones, as many as the context alone has
  * (lm-evaluation-harness, _encode_pair()).
+ *
+ * Calling sequence: questions_read(); questions_encode(); prompts_free(); questions_free().
  */
 #ifndef EVAL_QUESTION_H
 #define EVAL_QUESTION_H
@@ -26,39 +29,39 @@
 #include "vision/vision.h"
 
 struct question {
-	const char *task, *context;	/* borrowed from `json` */
+	const char *task, *context;	/* owned by `json` */
 	size_t choices, gold, images, line;
 	const char **choice;		/* [choices] */
 	json_t *json;
 };
 
 struct questions {
-	const char *name;		/* of the file, borrowed */
-	size_t n, choices;		/* choices: of all */
+	const char *name;		/* of the file, not owned */
+	size_t n, choices;		/* choices: of all questions */
 	struct question *item;		/* [n] */
 	char *digest;			/* SHA-256 of the file */
 };
 
-/* limit: first questions only; 0: all. Dies, naming file and line, on what is none. */
+/* limit: number of questions to read, 0: all. A bad question is a fatal error, which names file and line. */
 struct questions questions_read(const char *path, size_t limit);
 void questions_free(struct questions *q);
 
-/* Whether contexts begin with a BOS: where the tokenizer puts one before a text, always, never. A context
- * without a token has one all the same. */
+/* Whether contexts begin with a BOS. auto: if the tokenizer puts one before a text; yes: always; no: never. A
+ * context without tokens always gets a BOS. */
 enum bos { BOS_AUTO, BOS_YES, BOS_NO };
 extern const char *const bos_names[];	/* NULL-terminated */
 
 struct encode {
 	const struct vocabulary *v;
 	enum bos bos;
-	bool special;			/* special tokens are looked for in texts */
-	const char *until;		/* not NULL: one more continuation, the gold choice and this text */
+	bool special;			/* special tokens are recognized in texts */
+	const char *until;		/* not NULL: adds a continuation, the gold choice and this text */
 	const struct config *config;
-	const struct processor *processor;	/* of a model that sees images, where questions have some */
-	struct prompt_images *images;	/* gets those of the questions, by their names beside the file */
-	bool aifs;			/* visual tokens of contexts stand first */
+	const struct processor *processor;	/* for questions with images */
+	struct prompt_images *images;	/* receives the images; names are relative to the file's folder */
+	bool aifs;			/* visual tokens of contexts come first */
 };
-/* [q->n], for prompts_free(). Dies where the vocabulary lacks an id, where a context has not one placeholder
- * for each of its images, and on images where the model sees none. */
+/* Returns [q->n] prompts; prompts_free() them. Fatal errors: the vocabulary lacks an id; a context does not
+ * have one placeholder for each of its images; images for a model of text. */
 struct prompt *questions_encode(const struct questions *q, const struct encode *e);
 #endif

@@ -7,7 +7,8 @@
 #include <string.h>
 #include "base/error.h"
 
-/* Likelihoods of one model on two kinds of processor, which round sums otherwise, are nearer together. */
+/* Log-likelihoods of the same model differ by less than this, even if two kinds of processor round sums
+ * differently. */
 static const double SAME_NLL = 0.01;
 
 struct output *record_open(const char *path, const struct part *model)
@@ -29,7 +30,7 @@ void record_input(struct output *out, const char *option, const struct part *inp
 		output_history(out, option, input);
 }
 
-/* Of each target its id, and the window it is in. */
+/* The id and the window of each target. */
 struct record_places { int32_t *id, *window; };
 
 static struct record_places places_of(const struct windows *w)
@@ -78,19 +79,19 @@ struct part *record_earlier(const char *path, const struct windows *w, bool kl)
 	struct record_places ours = places_of(w);
 
 	if (t.dim[0] != n)
-		die("%s: /target: is over other tokens, or other windows: %zu targets, not %zu", path,
+		die("%s: /target: has other tokens, or other windows: %zu targets, expected %zu", path,
 			t.dim[0], n);
 	for (size_t i = 0; i < n; i++)
 		if (ours.id[i] != theirs[i])
-			die("%s: /target: is over other tokens: target %zu is %d, not %d", path, i, theirs[i],
-				ours.id[i]);
+			die("%s: /target: has other tokens: target %zu is %d, expected %d", path, i,
+				theirs[i], ours.id[i]);
 	if (part_find(record, "/window", TENSOR_I32, 1, &n, &window) &&
 		memcmp(window.data, ours.window, n * sizeof *ours.window) != 0)
-		die("%s: /window: is over other windows: --ctx, --convention and --stride are expected "
-			"as they were", path);
+		die("%s: /window: has other windows: use the same --ctx, --convention and --stride",
+			path);
 	part_tensor(record, "/nll_of_target", TENSOR_F64, 1, &n);
 	if (kl && !part_has(record, "/kl"))
-		die("%s: /kl: is missing; --reference and --paired together expect a record with --reference",
+		die("%s: /kl: is missing; --reference and --paired together need a record with --reference",
 			path);
 	free_places(ours);
 	return record;
@@ -112,7 +113,7 @@ size_t record_answer(const struct part *record, const struct windows *w, const d
 	reference = numbers(record, "/nll_of_reference", w);
 	for (size_t i = 0; i < w->targets; i++)
 		if (!(fabs(reference[i] - d->reference[i]) < SAME_NLL))
-			die("%s: /nll_of_reference: is of another reference: target %zu has %g, not %g",
+			die("%s: /nll_of_reference: is of another reference: target %zu has %g, expected %g",
 				part_name(record), i, reference[i], d->reference[i]);
 	return n + delta_answer(paired_kl, w, d->kl, numbers(record, "/kl", w), answer + n);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * record.h -- the full record of a measurement: every target's negative log-likelihood beside the numbers
- * that sum it up
+ * record.h -- the record of an evaluation: the negative log-likelihood of every target, and the results
+ *
+ * Calling sequence: record_earlier() and record_answer() for --paired; record_open(), record_input() and
+ * record_write().
  */
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
@@ -14,25 +16,26 @@
 #include "io/part.h"
 
 /*
- * Of a tool whose answer is text (output_answer()), with the history that the first part of the model
- * holds. path NULL: no record, returns NULL.
+ * Opens a record of a tool that prints its results as text (output_answer()), with the history of the model,
+ * from its first part. path NULL: returns NULL, no record.
  */
 struct output *record_open(const char *path, const struct part *model);
-/* The history of another input, by the name of its option, from its first part. Nothing with NULL. */
+/* Writes the history of another input, from its first part. option: its option. out NULL: no effect. */
 void record_input(struct output *out, const char *option, const struct part *input);
 /*
- * Writes /target and /window (from 0) int32, /nll_of_target f64 [targets], answers as attributes; closes.
- * Nothing with NULL.
+ * Writes /target and /window (from 0) int32, /nll_of_target f64 [targets], and results as attributes; closes.
+ * out NULL: no effect.
  */
 void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
 	const double nll[w->targets]);
 
-/* An earlier record. Dies unless it is over the same targets in the same windows, and where kl, has that. */
+/* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
+ * true. */
 struct part *record_earlier(const char *path, const struct windows *w, bool kl);
 enum { RECORD_ANSWERS = 2 * DELTA_ANSWERS };
 /*
- * Differences from it of nll and, unless d is NULL, of the divergence. Dies where the reference of the record
- * was another model. Returns how many.
+ * Differences of nll from the record and, unless d is NULL, of the divergence. Returns their number. A record
+ * with another reference model is a fatal error.
  */
 size_t record_answer(const struct part *record, const struct windows *w, const double nll[w->targets],
 	const struct divergence *d, struct answer answer[RECORD_ANSWERS]);

@@ -24,21 +24,21 @@ struct shape {
 struct accelerator {
 	const char *name;
 	double memory, bandwidth;	/* bytes, bytes/s */
-	double bf16, fp8;		/* operations a second, dense; a product and a sum are two */
+	double bf16, fp8;		/* dense operations per second; a product and a sum are two */
 };
 
 struct arithmetic {
 	double weight_bits;		/* b */
 	double kv_bits;			/* a */
-	bool fp8;			/* R is that of FP8, otherwise of BF16 */
+	bool fp8;			/* R is the rate of FP8, else of BF16 */
 };
 
 struct throughput {
 	double stored;			/* bytes */
-	double batch;			/* 0: the weights and one sequence do not fit; then the rest is 0 */
+	double batch;			/* 0: weights and one sequence do not fit; the next members are 0 */
 	double prefill, decode;		/* seconds */
-	double memory_bound;		/* share of the decode's steps that wait for memory */
-	double rate;			/* tokens a second */
+	double memory_bound;		/* share of decode steps that are limited by memory */
+	double rate;			/* tokens per second */
 };
 
 struct shape_row {
@@ -58,9 +58,9 @@ static const struct shape_row shapes[] = {
 };
 
 /*
- * Gaudi: Intel, "Intel Gaudi 3 AI Accelerator", white paper of 2024, which has both; matrix engine, HBM in
- * decimal units. H100, H200: NVIDIA's data sheets of the SXM modules; half of the rates that they give
- * "with sparsity".
+ * Gaudi 2 and 3: Intel, "Intel Gaudi 3 AI Accelerator", white paper of 2024; matrix engine, HBM in decimal
+ * units. H100, H200: NVIDIA's data sheets of the SXM modules; half of the rates that are given "with
+ * sparsity".
  */
 static const struct accelerator accelerators[] = {
 	{ "gaudi2", 96e9, 2.45e12, 432e12, 865e12 },
@@ -70,7 +70,7 @@ static const struct accelerator accelerators[] = {
 	{ NULL, 0, 0, 0, 0 }
 };
 
-/* n ≥ 1 ids of prompt, m ≥ 1 generated. */
+/* n ≥ 1 ids of prompt, m ≥ 1 generated ids. */
 static struct throughput throughput_of(const struct shape *s, const struct arithmetic *a,
 	const struct accelerator *h, size_t n, size_t m)
 {
@@ -98,9 +98,9 @@ static struct throughput throughput_of(const struct shape *s, const struct arith
 }
 
 /*
- * W<bits>A<bits>, "W4A8": weights of 1 to 16 bits, activations of 8 (FP8) or 16 (BF16). Weights of less
- * than 8 bits have a 16-bit scale and a zero point of their width for each `group` of them. kv_bits 0: as
- * activations. Returns whether the name is one.
+ * Parses W<bits>A<bits>, such as "W4A8": weights of 1 to 16 bits, activations of 8 (FP8) or 16 (BF16).
+ * Weights of less than 8 bits have a 16-bit scale and a zero point of their own width per group of `group`
+ * weights. kv_bits 0: as activations. Returns whether the name is valid.
  */
 static bool arithmetic_of(const char *name, size_t group, size_t kv_bits, struct arithmetic *a)
 {
@@ -117,7 +117,7 @@ static bool arithmetic_of(const char *name, size_t group, size_t kv_bits, struct
 	return true;
 }
 
-/* NULL: there is no such name. */
+/* NULL: unknown name. */
 static const struct accelerator *accelerator_of(const char *name)
 {
 	const struct accelerator *h = accelerators;
@@ -150,7 +150,7 @@ static void shape_layer(struct shape *y, const struct stack *s, size_t block, co
 	y->active += weights * (double)(copies > s->chosen && copies > 1 ? s->chosen : copies);
 }
 
-/* Of a model that sees images the language model alone, which every token passes. */
+/* In a vision-language model, only the language model counts, since every token passes it. */
 static struct shape of_config(const struct config *c)
 {
 	const struct stack *last = config_last(c);
@@ -165,7 +165,7 @@ static struct shape of_config(const struct config *c)
 	return y;
 }
 
-/* The names of n rows of a table, the first member of each, with commas between them. */
+/* The names of n rows of a table, separated by commas. The name is the first member of a row. */
 static char *names_of(size_t n, size_t size, const void *rows)
 {
 	char *y = NULL;
@@ -208,7 +208,7 @@ static struct shape of_path(const char *path)
 	return y;
 }
 
-/* A row of shapes, else a Hugging Face folder or a model file, of which only the config is read. */
+/* A row of `shapes`, or the shape of a Hugging Face folder or a model file, from its config. */
 static struct shape shape_of(const char *name)
 {
 	for (const struct shape_row *r = shapes; r->name; r++)
@@ -217,7 +217,7 @@ static struct shape shape_of(const char *name)
 	return of_path(name);
 }
 
-/* What stands between commas; the texts and their array are one piece of memory. */
+/* A list separated by commas. The texts and their array are one allocation. */
 struct list { size_t n; char **item; };
 
 static struct list list_of(const char *option, const char *text)
@@ -234,7 +234,7 @@ static struct list list_of(const char *option, const char *text)
 	for (size_t i = 0; i < y.n; i++, copy = next) {
 		next = copy + strcspn(copy, ",");
 		if (next == copy)
-			misuse("--%s: '%s' is not a list with commas between its values", option, text);
+			misuse("--%s: '%s' is not a list of values separated by commas", option, text);
 		*next++ = 0;
 		y.item[i] = copy;
 	}
@@ -254,7 +254,7 @@ static size_t *lengths_of(const char *option, struct list l)
 	return y;
 }
 
-/* What a row is made of; the names stand in it as the user gave them. */
+/* The values of a row; names are as given by the user. */
 struct row { const char *model, *hardware; struct shape shape; const struct accelerator *on; };
 
 static void add_rows(struct table *t, const struct row *r, struct list formats, const struct arithmetic *a,

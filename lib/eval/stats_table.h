@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * stats_table.h -- what the linear layers of a model are like, or their inputs by a Hessian file, a row
- * each
+ * stats_table.h -- table of statistics of the weights of a model, or of the inputs in a Hessian file, by
+ * layer
+ *
+ * Calling sequence: stats_table_begin(); stats_table_part() for each part; stats_table_end(); use and
+ * table_free() of the table.
  */
 #ifndef EVAL_STATS_TABLE_H
 #define EVAL_STATS_TABLE_H
@@ -14,16 +17,17 @@
 struct stats_table {
 	struct table table;
 	const struct selection *layers;
-	double weights, bits, absmax;	/* of all layers: how many, bits they take, the largest */
+	double weights, bits, absmax;	/* of all layers: number of weights, their bits, the largest |w| */
 };
 
 /* kind: "model" or "hessian" */
 struct stats_table stats_table_begin(const char *kind, const struct selection *layers);
-/* The selected layers of a part. */
+/* Adds the selected layers of a part. */
 void stats_table_part(void *stats_table, const struct filter *f);
-/* Of a model the last row: bits a weight, and the largest weight. Dies if `name` holds no layer. */
+/* For a model, adds the last row: bits per weight, and the largest weight. A file `name` without a layer is a
+ * fatal error. */
 void stats_table_end(struct stats_table *s, const char *name);
 
-/* "bf16", "uint4" */
+/* The type or format of the weights, such as "bf16" or "uint4". */
 const char *stats_table_storage(const struct linear *l);
 #endif

@@ -15,8 +15,8 @@
 #include "model/setting.h"
 #include "num/gauss.h"
 
-enum { WEIGHTS = 256, POINTS = 1000000 };	/* rounded at a time; of a range of sigmas, at most */
-static const double MIN = 1e-3, MAX = 2;	/* sigmas among which minima and crossovers are looked for */
+enum { WEIGHTS = 256, POINTS = 1000000 };	/* weights rounded at a time; most points of --sigma */
+static const double MIN = 1e-3, MAX = 2;	/* range of sigma for the search of minima and crossovers */
 
 static const struct table_column curve_columns[] = {
 	{ "format", TABLE_TEXT }, { "bits", TABLE_INTEGER }, { "sigma", TABLE_REAL }, { "error", TABLE_REAL },
@@ -48,7 +48,7 @@ const char *const sweep_tables[] = { [SWEEP_CURVE] = "curve", [SWEEP_BEST] = "be
 	[SWEEP_ERROR] = "error", NULL };
 #define TABLE_OF(c) { .column = c, .columns = sizeof c / sizeof *c }
 
-/* A row for each code that has a value. */
+/* Adds a row for each code with a value. */
 static void add_values(struct table *t, const struct format *f)
 {
 	for (int c = 0; c < 1 << f->bits; c++)
@@ -85,7 +85,8 @@ void sweep_free(struct sweep *s)
 	*s = (struct sweep){ 0 };
 }
 
-/* The next number of a list, which `end` must follow ('\0': the list's end); NULL if it is not one. */
+/* Parses a number that is followed by `end` ('\0': the end of the list). Returns the rest; NULL: no such
+ * number. */
 static const char *next(const char *text, char end, double *value)
 {
 	const char *rest = text ? number_real(text, value) : NULL;
@@ -127,7 +128,7 @@ double *sweep_sigmas(const char *text, size_t *n)
 		last = !strchr(s, ',');
 		s = next(s, last ? 0 : ',', &sigma[*n]);
 		if (!s)
-			misuse("--sigma: '%s' is not a list of numbers with commas between them", text);
+			misuse("--sigma: '%s' is not a list of numbers separated by commas", text);
 		checked(sigma[*n]);
 	}
 	return sigma;
@@ -213,7 +214,7 @@ static double quantile(size_t n, const double x[n], double q)
 	return i + 1 < n ? x[i] + (at - (double)i) * (x[i + 1] - x[i]) : x[n - 1];
 }
 
-/* Mean of (w - ŵ)² of a channel in units of its largest weight. */
+/* Mean of (w - ŵ)² of a channel, relative to its largest w². */
 static double channel_error(const struct format *f, size_t n, const float w[n], double min, double max)
 {
 	struct format own = *f;
@@ -236,7 +237,8 @@ static double channel_error(const struct format *f, size_t n, const float w[n], 
 	return sum / (double)n / (bound * bound);
 }
 
-/* Of one channel on [-1, 1]: sigma, mean square, and the error of each format; 0 of a channel of zeros. */
+/* out: sigma, mean square and error of each format of a channel scaled to [-1, 1]. All 0 for a channel of
+ * zeros. */
 static void channel_row(const struct sweep *s, size_t n, const float w[n], double out[2 + s->formats])
 {
 	double min = 0, max = 0, sum = 0, squares = 0, bound;
@@ -262,7 +264,7 @@ static void channel_row(const struct sweep *s, size_t n, const float w[n], doubl
 		out[2 + f] = channel_error(&s->format[f], n, w, min, max);
 }
 
-/* The row of m channels, n of which are not all zero; sorts the sigmas of these. */
+/* Adds the row of m channels. sigma: of the n channels that are not all zero; it is sorted. */
 static void add_sigmas(struct sweep *s, const char *name, size_t m, size_t n, double sigma[n])
 {
 	double mean = 0, deviation = 0, inside = 0;
@@ -298,7 +300,7 @@ static void add_layer_sigmas(struct sweep *s, const struct part *part, const cha
 	memset(mean, 0, sizeof mean);
 	for (size_t i = 0; i < m; i++) {
 		if (isnan(channel[i][0]))
-			die("%s: %s/weight: row %zu holds what is not finite", part_name(part), path, i);
+			die("%s: %s/weight: row %zu is not finite", part_name(part), path, i);
 		if (!(channel[i][1] > 0))
 			continue;
 		sigma[live++] = channel[i][0];

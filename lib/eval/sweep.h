@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sweep.h -- number formats against the spread of weights: tables
+ * sweep.h -- tables of the error of number formats by the spread of weights (FPE2M2 figures 3 and 9)
  *
- * Weights and grids are scaled to [-1, 1] by the largest weight of an output channel; sigma is the standard
- * deviation of what comes out, error the mean squared difference there (FPE2M2 figures 3 and 9).
+ * Weights of an output channel, and grids, are scaled to [-1, 1] by the largest weight of the channel. sigma
+ * is the standard deviation of the scaled weights, error the mean squared error of the scaled weights.
+ *
+ * Calling sequence: sweep_begin(); sweep_gauss() for Gaussian weights; sweep_part() for each part of a model,
+ * then sweep_end(); use of the tables; sweep_free().
  */
 #ifndef EVAL_SWEEP_H
 #define EVAL_SWEEP_H
@@ -16,12 +19,13 @@
 #include "num/format.h"
 
 /*
- * Of Gaussian weights: curve is format, bits, sigma, error, error over the weights' variance, and the error
- * of a sample with its standard error; best is the sigma where a format is best against the others of as many
- * bits, and their least error over its own; crossover is where two of them change order.
- * Of formats alone: values is what each code stands for, before zero point and scale.
- * Of a model: layer is the distribution of sigma over the channels of each layer and of all, and the share of
- * it in low .. high; error that of each format there, with one scale a channel.
+ * Gaussian weights: `curve` has format, bits, sigma, error, error over the weights' variance, and the error
+ * of a sample with its standard error. `best` has the sigma at which a format is best compared with the
+ * others of as many bits, and their smallest error over its own. `crossover` has the sigmas at which two
+ * formats of as many bits change order. Formats alone: `values` has the value of each code, before zero point
+ * and scale. A model: `layer` has the distribution of sigma over the channels of each layer and of all
+ * layers, and the share of channels in low .. high. `error` has the error of each format in each layer, with
+ * one scale per channel.
  */
 enum sweep_table {
 	SWEEP_CURVE, SWEEP_BEST, SWEEP_CROSSOVER, SWEEP_VALUES, SWEEP_LAYER, SWEEP_ERROR, SWEEP_TABLES
@@ -34,26 +38,28 @@ struct sweep {
 	struct format *format;
 	struct table table[SWEEP_TABLES];
 	double low, high;
-	size_t live, channels;		/* so far: those that are not all zero, and all */
+	size_t live, channels;		/* channels so far: not all zero, and all */
 	double *sigma;			/* [live] */
 };
 
-/* names: separated by commas; dies on one that is no format, with the closest. */
+/* names: separated by commas. A name that is no format is an error, whose message suggests the closest
+ * format. */
 struct sweep sweep_begin(const char *names, bool ties_away, double low, double high,
 	const struct selection *layers);
 void sweep_free(struct sweep *s);
 
-/* Sigmas that the formulas are good for. */
+/* Range of sigma for which the formulas are valid. */
 #define SWEEP_MIN 1e-6
 #define SWEEP_MAX 10.0
-/* "LOW:HIGH:STEP" or numbers separated by commas, misuse outside that range; free() them. */
+/* Parses "LOW:HIGH:STEP" or numbers separated by commas; free() them. Numbers outside that range are a
+ * misuse(). */
 double *sweep_sigmas(const char *text, size_t *n);
-/* "LOW:HIGH", misuse for anything else. */
+/* Parses "LOW:HIGH"; anything else is a misuse(). */
 void sweep_band(const char *text, double *low, double *high);
-/* samples: weights drawn for each point; 0: none. */
+/* samples: random weights for each point, 0: none. number: the seed. */
 void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number);
-/* The selected linear layers of a part. Dies on a weight that is not finite. */
+/* Adds the selected linear layers of a part. A weight that is not finite is a fatal error. */
 void sweep_part(void *sweep, const struct filter *f);
-/* After the last part: the row of all channels. */
-void sweep_end(struct sweep *s, const char *name);	/* dies if `name`, the model, gave no row */
+/* Adds the row of all channels, after the last part. */
+void sweep_end(struct sweep *s, const char *name);	/* fatal error if the model `name` gave no row */
 #endif

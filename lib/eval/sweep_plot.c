@@ -25,7 +25,7 @@ static size_t sweep_plot_type_of(const char *path)
 	misuse("%s: a plot ends in .svg, .png or .pdf", path);
 }
 
-/* A string of gnuplot, in which quotes are doubled; free() it. */
+/* A string for gnuplot, with doubled quotes; free() it. */
 static char *quoted(const char *text)
 {
 	char *y = xalloc(2 * strlen(text) + 3, 1), *to = y;
@@ -48,7 +48,7 @@ struct plot plot_open(const char *path)
 	if (system("command -v gnuplot >/dev/null 2>&1"))
 		die("%s: cannot be drawn without gnuplot, which is not installed", path);
 	p.file = replace_open(path);
-	signal(SIGPIPE, SIG_IGN);	/* plot_close() reports a gnuplot that has ended */
+	signal(SIGPIPE, SIG_IGN);	/* plot_close() reports an early end of gnuplot */
 	p.pipe = popen("gnuplot 2>/dev/null", "w");
 	if (!p.pipe)
 		die("gnuplot: cannot start:");
@@ -83,12 +83,12 @@ static void plot_close(struct plot *p)
 
 	plot_say(p, "set output\n");
 	if (pclose(p->pipe) || fstat(p->file.fd, &st) || !st.st_size)
-		die("%s: gnuplot could not make it", p->file.path);
+		die("%s: gnuplot could not write it", p->file.path);
 	replace_sync(&p->file);
 	replace_done(&p->file);
 }
 
-/* A data block for gnuplot: two columns of numbers, from the rows of the format. */
+/* Writes a data block for gnuplot: two columns of the table, from the rows of the format. */
 static void say_data(struct plot *p, const char *kind, size_t f, const struct table *t, size_t name,
 	size_t x, const struct format *format)
 {
@@ -102,7 +102,7 @@ static void say_data(struct plot *p, const char *kind, size_t f, const struct ta
 	plot_say(p, "E\n");
 }
 
-/* The formats of one width. */
+/* Plots the formats with this number of bits. */
 static void say_width(struct plot *p, const struct sweep *s, int bits, bool first)
 {
 	const bool points = s->table[SWEEP_ERROR].rows;

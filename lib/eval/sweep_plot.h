@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sweep_plot.h -- an image of number formats against sigma, by gnuplot
+ * sweep_plot.h -- plots the error of number formats by sigma, with gnuplot
  *
- * Calling sequence: plot_open() before anything is computed, so that what cannot be drawn is said at once;
- * sweep_plot() when the tables are whole. gnuplot gets its commands through a pipe. The file appears under
- * its name when it is whole.
+ * Calling sequence: plot_open() before the computation, so that errors of the plot are reported early;
+ * sweep_plot() when the tables are complete. gnuplot receives commands through a pipe. The file gets its name
+ * when it is complete.
  */
 #ifndef EVAL_SWEEP_PLOT_H
 #define EVAL_SWEEP_PLOT_H
@@ -15,13 +15,13 @@
 struct plot { FILE *pipe; struct replace file; size_t type; };	/* type: a row of sweep_plot.c's table */
 
 /*
- * SVG, PNG or PDF by the end of the name; misuse for any other, and for names that gnuplot cannot read. Dies
- * at once if there is no gnuplot, or nothing could be written.
+ * Opens a plot. The end of the name selects SVG, PNG or PDF. Other endings, and names that gnuplot cannot
+ * read, are a misuse(). Fatal errors: gnuplot is not installed, or the file cannot be written.
  */
 struct plot plot_open(const char *path);
 /*
- * Draws errors against sigma, with the points of the model's layers if there are any; low .. high is shaded
- * as the band of sigmas that models have. Closes the plot; dies where gnuplot could not make it.
+ * Plots errors by sigma, with a point for each layer of the model, if there is one. low .. high is shaded as
+ * the range of sigma in models. Closes the plot. A failure of gnuplot is a fatal error.
  */
 void sweep_plot(struct plot *p, const struct sweep *s);
 #endif
