@@ -5,7 +5,7 @@
  * With log p(c) = Σ log p(token) over the tokens of choice c after the context, each question has the marks
  *
  *	acc		argmax log p(c) is the gold choice
- *	acc_norm	argmax log p(c) / bytes of c is
+ *	acc_norm	argmax log p(c) / bytes of c is the gold choice
  *	exact		greedy decoding gives the tokens of the gold choice, and of the text that ends it
  *	kl		mean of KL(reference || model) over the tokens of all choices, nats
  *	agreement	argmax log p(c) is that of the reference
