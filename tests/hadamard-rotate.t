@@ -97,7 +97,7 @@ no 'a model in its place' 1 "holds a 'model', expected 'rotation'" hadamard-rota
 no 'a model that is rotated' 1 'a.h5: is rotated already .hadamard., expected a model before rotation' \
 	hadamard-rotate -q a.h5 -o r.h5
 no 'a model that is quantized' 1 \
-	'rtn.h5: /model/layers/0/self_attn/q_proj: is quantized already, .* weight: hadamard-rotate goes first' \
+	'rtn.h5: /model/layers/0/self_attn/q_proj: is quantized already, .* weight: run hadamard-rotate first' \
 	sh -c 'dpq-run -q --compensate none --group 16 "$1" -o rtn.h5; hadamard-rotate -q rtn.h5 -o r.h5' x "$model"
 py unmarked
 no 'a layer behind an online Hadamard' 1 \

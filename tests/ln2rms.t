@@ -68,7 +68,7 @@ is '... once' "$(py first_of_head)" 1.0078125
 py faults "$ref"
 no 'a model that was converted' 1 'gpt2.h5: /transformer/h/0/ln_1: is an RMS norm already' ln2rms gpt2.h5 -o r.h5
 no 'a model that is quantized' 1 \
-	'rtn.h5: /transformer/h/0/attn/c_attn: is quantized already, expected a plain weight: ln2rms goes first' \
+	'rtn.h5: /transformer/h/0/attn/c_attn: is quantized already, expected a plain weight: run ln2rms first' \
 	sh -c 'dpq-run -q --compensate none --group 16 "$1" -o rtn.h5 && ln2rms rtn.h5 -o r.h5' x "$ref/gpt2.h5"
 no 'static scales of inputs' 1 'static.h5: /transformer/h/0/mlp/c_fc/act_scale: would not fit the inputs' \
 	ln2rms static.h5 -o r.h5

@@ -84,7 +84,7 @@ warns 'a format like FP8' 'plan:1: --storage: e4m3 is FPE2M2' \
 plan '*/down_proj group=64 compensate=none'
 ok 'an order of other groups where none is used' run --hessian hess.h5 --order order.h5 --group 16 "$model"
 plan '*/down_proj group=64'
-no 'an order of other groups' 1 'order.h5: was made with --group 16, /model/layers/0/mlp/down_proj is --group 64' \
+no 'an order of other groups' 1 'order.h5: was made with --group 16, /model/layers/0/mlp/down_proj has --group 64' \
 	run --hessian hess.h5 --order order.h5 --group 16 "$model"
 plan '*/down_proj compensate=both'
 no 'a Hessian for one layer' 2 '--hessian FILE is needed .*: /model/layers/0/mlp/down_proj' \

@@ -90,7 +90,7 @@ no 'a channel beyond f16' 1 \
 no 'a model that was split' 1 'split.h5: /transformer/h/0/mlp/c_proj: has split columns already' \
 	rms-suppress -q split.h5 -o r.h5
 no 'a model that is quantized' 1 \
-	'q.h5: /transformer/h/0/mlp/c_proj: is quantized already, expected a plain weight: rms-suppress goes first' \
+	'q.h5: /transformer/h/0/mlp/c_proj: is quantized already, expected a plain weight: run rms-suppress first' \
 	rms-suppress -q q.h5 -o r.h5
 no 'a model without online Hadamards' 1 \
 	'llama-gqa.h5: holds no layer behind an online Hadamard; hadamard-rotate makes them' rms-suppress \
