@@ -2,9 +2,9 @@
 /*
  * aifs-order -- move visual tokens before text tokens (AIFS of MQuant)
  *
- * Attention-invariant flexible switching (MQuant section 4.1): the tokens of each sequence are put into two
- * stretches, and /index keeps the place that each had, from which the attention mask and the targets follow.
- * What a model computes of each token stays the same; static scales of two modalities (msq-calib) then need
+ * Attention-invariant flexible switching (MQuant section 4.1). Visual tokens of a sequence come first,
+ * text tokens follow. /index stores the original position of each token; attention mask and targets follow
+ * from it, so the outputs for each token stay equal. Static scales of two modalities (msq-calib) then need
  * no work for single tokens.
  */
 #include "base/option.h"
@@ -15,10 +15,10 @@ static const struct tool tool = {
 	.brief = "move visual tokens before text tokens (AIFS of MQuant)",
 	.operands = "[TOKENS]",
 	.max_operands = 1,
-	.about = "Within each sequence puts the tokens that /modality calls visual before those of text, "
-		"each in their order, whatever spans of both follow each other. Positions, bytes and "
-		"image spans go with their tokens; /index keeps the place that each had, and the forward "
-		"pass masks by it, so that logits and likelihoods of all tokens stay what they were.",
+	.about = "Within each sequence, moves visual tokens before text tokens; both keep their "
+		"order. Positions, bytes and image spans are moved with their tokens. /index stores "
+		"the original position of each token. The forward pass masks by it, so the logits "
+		"and likelihoods of all tokens stay equal.",
 	.examples = "  aifs-order test.h5 -o ordered.h5",
 };
 

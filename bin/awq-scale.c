@@ -4,8 +4,8 @@
  *
  *	s_j = mean|X_j|^r,	X ← X / s, W ← W diag(s),	W ← max(-c, min(c, W))
  *
- * with r of each input and c of each group of a row searched for (Lin et al. 2024, section 3). Scaled, the
- * model computes what it did.
+ * r is searched for each input, c for each group of a row (Lin et al. 2024, section 3). Scaling alone does
+ * not change the outputs of the model.
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -22,23 +22,23 @@ static const struct tool tool = {
 	.brief = "scale and clip weights for round-to-nearest (AWQ)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Divides the channels of what norms, values and up projections put out, and multiplies the "
-		"columns of the layers that read them, so that rounding the weights to nearest under "
-		"--storage and --group changes their outputs least; then clips each group of weights to the "
-		"range that does so. What it leaves is a plain model, for any solver. Hessians of the model "
-		"as it was do not fit the result.",
+	.about = "Divides channels of the outputs of norms, values and up projections, and multiplies "
+		"the columns of the layers that read them, so that the output error of "
+		"round-to-nearest with --storage and --group is smallest. Then clips the weights of "
+		"each group. The result is a plain model for any solver. Hessians of the input model "
+		"do not fit the result.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  awq-scale --hessian hess.h5 model.h5 |\n"
 		"    dpq-run --compensate none --scale-search minmax -o awq.h5",
 };
 
-/* The format of the layers, with the group that goes with it. */
+/* The format of the layers, with its group. */
 static struct awq_format format_of(const struct method_options *o)
 {
 	const struct method m = method_make(o, method_storage_given, NULL);
 
 	if (m.solver.group < 0)
-		misuse("--group: tensor has no groups to search by, expected a number or channel");
+		misuse("--group: is tensor, expected a number or channel");
 	option_idle(1, &(struct option_idle){ o->method.solver.storage.scales, "scale-dtype",
 		"a storage with its own" });
 	return (struct awq_format){ m.solver.storage, m.solver.group };
@@ -54,13 +54,13 @@ int main(int argc, char *argv[])
 		.arg = &awq, .second_name = "hessian" };
 	bool check, force;
 	const struct option_row rows[] = {
-		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "of the layers' inputs, from hessian-accum" },
+		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
 		{ 0, "storage", OPTION_FORMAT(&options.method.solver.storage), "FORMAT",
-			"what weights are to be rounded to", .otherwise = "uint4" },
+			"format to which weights will be rounded", .otherwise = "uint4" },
 		OPTION_GROUP(&options.method.solver.group),
 		{ 0, "scale-dtype", OPTION_CHOICE(&options.scales, scale_types), NULL,
-			"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" },
-		{ 0, "clip", OPTION_EITHER(&awq.clip, method_yes_no), NULL, "clip weights, too",
+			"type of scales (default: that of the format)" },
+		{ 0, "clip", OPTION_EITHER(&awq.clip, method_yes_no), NULL, "also clip weights",
 			.otherwise = "yes" },
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),

@@ -2,9 +2,9 @@
 /*
  * dpq-run -- quantize weights by round-to-nearest, GPTQ or DPQ
  *
- * Column by column in a given order, the error of each made good by those that
- * follow: w_j -= (w_i - ŵ_i) U_ij / U_ii (GPTQ; DPQ eq. 12), where with a
- * compute format ŵ is what the hardware makes of the stored code (DPQ eq. 10, 11).
+ * Columns are quantized one by one in a given order. The error of each column is compensated by the
+ * following ones: w_j -= (w_i - ŵ_i) U_ij / U_ii (GPTQ; DPQ eq. 12). With a compute format, ŵ is the value
+ * that the hardware computes from the stored code (DPQ eq. 10, 11).
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -24,14 +24,14 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Replaces the weight of every linear layer by codes, scales and zero points.",
 	.examples = "  dpq-run --compensate none model.h5 -o rtn.h5\n"
-		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 "
-		"| eval-ppl --tokens test.h5\n"
+		"  dpq-run --hessian hess.h5 --order order.h5 --compute e4m3fn < model.h5 |\n"
+		"    eval-ppl --tokens test.h5\n"
 		"  echo '*/down_proj storage=uint8 group=channel' > plan.txt\n"
 		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5\n"
 		"  dpq-run --sequential --tokens calib.h5 --ctx 256 model.h5 -o seq.h5",
 };
 
-/* What the command line says, but for the methods of layers. */
+/* Values of the options, except the methods of layers. */
 struct settings {
 	const char *hessian, *order, *plan;
 	bool sequential, resume, force_basis;
@@ -43,20 +43,20 @@ struct settings {
 static void check_dpq(const struct settings *set, unsigned reorder)
 {
 	if (set->order && (option_given("reorder") || option_given("key")))
-		misuse("--order FILE is an order of its own, and --reorder and --key make another; give one");
+		misuse("--order FILE cannot be combined with --reorder or --key: each specifies an order");
 	option_idle(4, (struct option_idle[]){
 		{ !set->sequential, CALIBRATE_NAMES, "without --sequential" },
 		STRIDE_IDLE(set->text.convention),
 		{ set->order, "reorder", "--order" },
 		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
 	if (set->sequential && (set->hessian || set->order))
-		misuse("--sequential takes the place of --hessian, and --reorder that of --order");
+		misuse("--sequential replaces --hessian, and --reorder replaces --order");
 	if (set->sequential && !set->text.tokens)
 		misuse("--tokens FILE is expected with --sequential");
 	if (set->sequential && set->shard.n > 1)
-		misuse("--shard does not go with --sequential: a block waits for all before it");
+		misuse("--shard cannot be combined with --sequential: a block depends on all earlier ones");
 	if (!set->sequential && set->text.tokens)
-		misuse("--tokens goes with --sequential; otherwise hessian-accum reads it");
+		misuse("--tokens requires --sequential; without it, hessian-accum reads tokens");
 }
 
 static void run_dpq(struct quantize *q, const struct settings *set, const struct command *c,
@@ -100,26 +100,26 @@ int main(int argc, char *argv[])
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
 		{ 0, "order", OPTION_FILE(&set.order), "FILE",
-			"order of the columns, from gar-order, in the place of --reorder" },
+			"column order, from gar-order" },
 		{ 0, "reorder", OPTION_CHOICE(&q.reorder, order_kinds), NULL,
-			"order of the columns by the Hessians, as of gar-order, in the layer's group",
+			"column order, from the Hessians",
 			.otherwise = "gar", .told = true },
 		{ 0, "key", OPTION_CHOICE(&q.key, order_keys), NULL,
-			"what of its diagonal ranks a group", .otherwise = "max" },
+			"diagonal statistic that ranks a group", .otherwise = "max" },
 		{ 0, "plan", OPTION_FILE(&set.plan), "FILE",
-			"options of single layers: lines of a GLOB and option=value, or keep" },
+			"options of single layers, one GLOB a line" },
 		OPTION_KV_FORMAT(&set.text.kv),
 		METHOD_OPTIONS(&options),
 		{ .type = OPTION_HEADING,
 			.help = "Sequential calibration, in place of --hessian and --order" },
-		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "in place of --hessian and --order" },
-		{ 't', "tokens", OPTION_FILE(&set.text.tokens), "FILE", "token ids of the calibration text" },
+		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "calibrate on quantized layers" },
+		{ 't', "tokens", OPTION_FILE(&set.text.tokens), "FILE", "calibration tokens" },
 		CALIBRATE_OPTIONS(&set.text),
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),
 		OPTION_FORCE_BASIS(&set.force_basis),
 		{ 0, "shard", OPTION_OF_SHARD(&set.shard),
-			"only blocks I, I + N, ..., for tensor-join; auto: by the launcher",
+			"blocks I, I + N, ...; auto: from launcher",
 			.otherwise = "1/1", .form = shard_form },
 		OPTION_RESUME(&set.resume),
 		OPTION_REPORT(&report),
@@ -129,7 +129,7 @@ int main(int argc, char *argv[])
 
 	report_open(&report);
 	check_dpq(&set, q.reorder);
-	options.no_error = !set.resume && !report_wanted(&report);	/* a run that goes on may want it */
+	options.no_error = !set.resume && !report_wanted(&report);	/* a resumed run may report it */
 	plan = plan_read(set.plan, rows, &options);
 	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "

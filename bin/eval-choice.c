@@ -2,11 +2,11 @@
 /*
  * eval-choice -- measure the accuracy on multiple-choice questions
  *
- * Runs the model over questions with their choices, block by block as it streams in; a context is computed
- * once for all of its choices (forward/prompt.h). With the sum of log p over the tokens of a choice, acc is
- * the share of questions where that of the gold choice is largest, acc_norm where that over the choice's
- * bytes is (eval/choice.h). With a record, paired differences question by question; with a reference, a
- * model that streams in beside it, also the divergence of the two.
+ * Runs the model over questions with their choices, block by block as it streams in. A context is computed
+ * once for all of its choices (forward/prompt.h). acc is the share of questions for which the gold choice
+ * has the largest sum of log p over its tokens, acc_norm the same for that sum over the choice's bytes
+ * (eval/choice.h). With an earlier record, also paired differences by question. With a reference model,
+ * which streams in parallel, also the divergence of the two.
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -25,18 +25,19 @@ static const struct tool tool = {
 	.brief = "measure the accuracy on multiple-choice questions",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Prints for every task, and for all, how often the gold choice is the likeliest behind its "
-		"context (acc), and the likeliest by byte (acc_norm), with standard errors over questions. "
-		"Questions are JSON lines with task, context, choices and gold. Ids are those of the model's "
-		"tokenizer, or bytes. -o keeps the likelihood of every choice.",
-	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \", "
-		"\"choices\": [\"time\", \"tree\"], \"gold\": 0}' > questions.jsonl\n"
+	.about = "Prints, for each task and for all questions, the share of questions for which the "
+		"gold choice has the largest log-likelihood (acc), or the largest per byte "
+		"(acc_norm), with standard errors over questions. A question is a JSON line with "
+		"task, context, choices and gold. -o stores the likelihood of every choice.",
+	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \",' \\\n"
+		"    '\"choices\": [\"time\", \"tree\"], \"gold\": 0}' > questions.jsonl\n"
 		"  eval-choice --questions questions.jsonl model.h5 -o answers.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
-		"    eval-choice --questions questions.jsonl --paired answers.h5 --reference model.h5",
+		"    eval-choice --questions questions.jsonl --paired answers.h5 \\\n"
+		"      --reference model.h5",
 };
 
-/* What the command line says. */
+/* Values of the options. */
 struct settings {
 	const char *questions, *paired, *reference, *until;
 	size_t limit, memory;
@@ -46,7 +47,7 @@ struct settings {
 	bool greedy, special, aifs, json;
 };
 
-/* The questions as the model's ids, and their images. */
+/* Converts the questions into ids of the model, and collects their images. */
 static struct prompt *encode(const struct settings *set, const struct questions *q, const struct run *model,
 	struct prompt_images *images)
 {
@@ -71,11 +72,11 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 static void warn_long(const struct windows *w, const struct config *c)
 {
 	if (c->positions && w->longest > c->positions)
-		warn("%s: a question of %zu tokens is longer than the %zu positions the model was made for",
+		warn("%s: a question of %zu tokens is longer than the %zu positions of the model",
 			w->name, w->longest, c->positions);
 }
 
-/* The models are closed behind it. */
+/* Closes the models. */
 static void measure(const struct settings *set, const struct questions *q, struct run *model,
 	struct run *reference, const char *to)
 {
@@ -123,21 +124,21 @@ int main(int argc, char *argv[])
 {
 	struct settings set = { 0 };
 	const struct option_row rows[] = {
-		{ 0, "questions", OPTION_FILE(&set.questions), "FILE", "JSON lines" },
+		{ 0, "questions", OPTION_FILE(&set.questions), "FILE", "questions, as JSON lines" },
 		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },
 		{ 0, "bos", OPTION_ENUM(enum bos, &set.bos, bos_names), NULL,
 			"whether contexts begin with a BOS", .otherwise = "auto" },
 		{ 0, "special", OPTION_BOOL(&set.special), NULL,
 			"read special tokens (<s>, ...) in questions" },
 		{ 0, "aifs", OPTION_BOOL(&set.aifs), NULL,
-			"put the visual tokens of contexts first, which changes no answer" },
+			"visual tokens first (no result changes)" },
 		{ 0, "greedy", OPTION_BOOL(&set.greedy), NULL,
-			"also whether greedy decoding gives the gold choice" },
-		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "with --greedy, what must follow it" },
+			"also test whether greedy decoding is right" },
+		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "text that must follow the greedy choice" },
 		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
-			"differences from an earlier record (-o) over the same questions" },
+			"compare with FILE of an earlier -o" },
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
-			"divergence from this model, of the same tokenizer" },
+			"measure the divergence from MODEL" },
 		OPTION_COMPUTE_TYPE(&set.compute_type),
 		OPTION_KV_FORMAT(&set.kv),
 		OPTION_MEMORY(&set.memory),

@@ -6,9 +6,9 @@
  *	nll = mean of -log p(target),	ppl = exp(nll)
  *	nll_se = √((mean nll² - mean² nll) / (n - 1))
  *	bits_per_byte = Σ nll / (ln 2 · bytes of the targets)
- * and, paired with an earlier record token by token, the mean difference and its standard errors.
- * With a format of keys and values, kv_bits: what one of them takes (forward/cache.h).
- * With a reference, a model that streams in beside it, also the divergence of the two (eval/divergence.h).
+ * With an earlier record, also the mean difference by target and its standard errors. With a format of
+ * keys and values, also kv_bits, the bits per number (forward/cache.h). With a reference model, which
+ * streams in parallel, also the divergence of the two (eval/divergence.h).
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -30,12 +30,11 @@ static const struct tool tool = {
 	.brief = "measure perplexity and KL divergence",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Cuts the tokens of a text into windows, runs the model over all of them, and prints the "
-		"mean negative log-likelihood of the targets in nats, its standard error, the perplexity, "
-		"and bits a byte where the tokens file knows the length of the text. -o keeps the "
-		"likelihood of every target. --reference adds the divergence from another model, such as "
-		"the one that was quantized: KL(reference || model), how often both have the same token on "
-		"top, and how the probability of the target has changed.",
+	.about = "Runs the model over windows of tokens. Prints the mean negative log-likelihood of "
+		"the targets in nats, its standard error and the perplexity, and bits per byte if "
+		"the length of the text is known. --reference also prints KL(reference || model), "
+		"top-token agreement and the change of the target's probability. -o stores the "
+		"likelihood of every target.",
 	.examples = "  eval-ppl --tokens test.h5 --ctx 256 --convention bos model.h5 -o plain.h5\n"
 		"  dpq-run -q --compensate none model.h5 |\n"
 		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --paired plain.h5\n"
@@ -43,7 +42,7 @@ static const struct tool tool = {
 		"    eval-ppl --tokens test.h5 --ctx 256 --convention bos --reference model.h5",
 };
 
-/* What the command line says. */
+/* Values of the options. */
 struct settings {
 	const char *tokens, *paired, *reference;
 	size_t ctx, stride, limit, memory;
@@ -75,7 +74,7 @@ static void report(const struct settings *set, struct output *out, const struct 
 	record_write(out, numbers, answer, w, nll);
 }
 
-/* Runs the models, which are closed then, and reports. reference: NULL without --reference. */
+/* Runs and closes the models, and reports. reference: NULL without --reference. */
 static void measure(const struct settings *set, struct run *model, struct run *reference,
 	struct output *out, const struct windows *w, const struct part *before)
 {
@@ -102,9 +101,9 @@ int main(int argc, char *argv[])
 		OPTION_STRIDE(&set.stride),
 		OPTION_LIMIT(&set.limit),
 		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
-			"differences from an earlier record (-o) over the same tokens" },
+			"compare with FILE of an earlier -o" },
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
-			"divergence from this model, of the same vocabulary", .alias = "against" },
+			"measure the divergence from MODEL", .alias = "against" },
 		OPTION_COMPUTE_TYPE(&set.compute_type),
 		OPTION_KV_FORMAT(&set.kv),
 		OPTION_FORCE_TOKENS(&set.force_tokens),

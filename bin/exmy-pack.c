@@ -2,8 +2,8 @@
 /*
  * exmy-pack -- pack the codes of a quantized model into words, or unpack them
  *
- * 32 codes of b bits take b words of 32 bits; five bits in FPE2M2's layout
- * (section 4.3). Codes, scales and numbers stay what they are.
+ * 32 codes of b bits take b words of 32 bits. Five bits have FPE2M2's layout (section 4.3). Codes and
+ * scales do not change.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -14,11 +14,10 @@ static const struct tool tool = {
 	.brief = "pack the codes of a quantized model into words, or unpack them",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Replaces the codes of every quantized layer, a byte each, by words that hold them without "
-		"gaps: a 5-bit model takes five eighths of the space. Tools that read models read packed "
-		"ones, too.",
-	.examples = "  dpq-run -q --compensate none --storage e2m2 --group channel model.h5 "
-		"| exmy-pack -o packed.h5\n"
+	.about = "Replaces the codes of every quantized layer, one byte each, by words without gaps: "
+		"a 5-bit model needs five eighths of the space. All tools read packed models.",
+	.examples = "  dpq-run -q --compensate none --storage e2m2 --group channel model.h5 |\n"
+		"    exmy-pack -o packed.h5\n"
 		"  exmy-pack --unpack packed.h5 -o codes.h5",
 };
 
@@ -27,7 +26,7 @@ int main(int argc, char *argv[])
 	struct selection layers;
 	struct repack repack = { .layers = &layers };
 	const struct option_row rows[] = {
-		{ 0, "unpack", OPTION_BOOL(&repack.unpack), NULL, "make codes of a packed model" },
+		{ 0, "unpack", OPTION_BOOL(&repack.unpack), NULL, "unpack the codes of a packed model" },
 		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};

@@ -3,9 +3,11 @@
  * exmy-sweep -- compute the error of number formats against sigma
  *
  *	error(sigma) = E[(x - x̂)²],  x ~ N(0, sigma²) truncated to [-1, 1],
- * the grid scaled to the same range: exact, from Gaussian partial moments, and by sampling on request; the
- * sigma where each format is at its best, and those where two change order. With a model: the sigma of its
- * channels, layer by layer, and each format's error on the real weights. FPE2M2 figures 3 and 9.
+ *
+ * with the grid scaled to the same range. The error is exact, from Gaussian partial moments, and on
+ * request also sampled. Also the sigma of the largest lead of each format and the sigma where two formats
+ * change order. With a model: the sigma of its channels, by layer, and the error of each format on its
+ * weights. FPE2M2 figures 3, 9.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +23,15 @@ static const struct tool tool = {
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.optional = true,
-	.about = "Computes the mean squared error of number formats on Gaussian weights of each sigma, all "
-		"scaled so that the largest weight is 1. With a MODEL (- for standard input) also the sigma "
-		"of its output channels and the error of each format on them. Writes a file of kind sweep; "
-		"--tsv prints one of its tables instead.",
+	.about = "Computes the mean squared error of number formats on Gaussian weights of each "
+		"sigma. Weights are scaled so that the largest is 1. With a MODEL (- for standard "
+		"input) also computes the sigma of its output channels and the error of each format "
+		"on them. Writes a file of kind sweep; --tsv prints one of its tables instead.",
 	.examples = "  exmy-sweep --formats int5,e1m3,e2m2,e3m1 --tsv\n  exmy-sweep --tsv --table crossover\n"
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };
 
-/* What the command line says. */
+/* Values of the options. */
 struct settings {
 	const char *formats, *sigmas, *plot, *band;
 	size_t samples, seed;
@@ -61,7 +63,7 @@ static void check_sweep(struct settings *set, const struct command *c)
 	sweep_band(set->band, &set->low, &set->high);
 }
 
-/* The tables: all of them to the file, one to standard output, curves to the plot. out may be NULL. */
+/* Writes all tables to the file, one to standard output, curves to the plot. out may be NULL. */
 static void give(const struct settings *set, const struct sweep *s, struct output *out, struct plot *plot)
 {
 	for (size_t i = 0; out && i < SWEEP_TABLES; i++)
@@ -80,21 +82,21 @@ int main(int argc, char *argv[])
 		{ 0, "formats", OPTION_TEXT(&set.formats), "LIST", "formats, separated by commas",
 			.otherwise = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1" },
 		{ 0, "sigma", OPTION_TEXT(&set.sigmas), "LIST",
-			"LOW:HIGH:STEP, or numbers separated by commas", .otherwise = "0.02:0.5:0.01" },
+			"LOW:HIGH:STEP or a,b,...", .otherwise = "0.02:0.5:0.01" },
 		OPTION_TIES(&set.ties_away),
 		{ 0, "monte-carlo", OPTION_SIZE(&set.samples), "N",
-			"also by sampling N weights for each point", .max = 1 << 30 },
+			"also sample N weights per point", .max = 1 << 30 },
 		OPTION_SEED(&set.seed),
 		OPTION_LAYERS(&set.layers),
 		{ 0, "tsv", OPTION_BOOL(&set.tsv), NULL,
-			"print a table instead of writing a file to standard output", .neutral = true },
-		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print the table as JSON", .neutral = true },
+			"print a table, do not write a file", .neutral = true },
+		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print a table as JSON", .neutral = true },
 		{ 0, "table", OPTION_ENUM(enum sweep_table, &set.table, sweep_tables), NULL,
-			"which table is printed", .otherwise = "curve", .neutral = true },
+			"table that is printed", .otherwise = "curve", .neutral = true },
 		{ 0, "plot", OPTION_FILE(&set.plot), "FILE", "draw the curves (.svg, .png, .pdf)",
 			.neutral = true },
 		{ 0, "band", OPTION_TEXT(&set.band), "LOW:HIGH",
-			"sigmas of models: shaded in the plot, channels counted", .otherwise = "0.12:0.28" },
+			"sigmas of typical models", .otherwise = "0.12:0.28" },
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);

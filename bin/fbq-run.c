@@ -4,7 +4,7 @@
  *
  *	W_F = Q(W - B A) + B A minimizes tr((W - W_F) H (W - W_F)ᵀ) over A and B	(FBQuant eq. 11-19)
  *
- * or B A is fitted to what quantization leaves of W, as other methods do (branch/branch.h).
+ * Other methods fit B A to the error of quantization (branch/branch.h).
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -19,15 +19,16 @@ static const struct tool tool = {
 	.brief = "quantize weights with a low-rank branch (FBQuant and others)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and adds a "
-		"branch B A of low rank that makes good what they lose. With --reference the input is "
-		"quantized already, by any tool, and keeps its codes.",
-	.examples = "  fbq-run --hessian hess.h5 --layers '*/0/*' --rank 16 --steps 50 model.h5 -o fbq.h5\n"
-		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method caldera --steps 4 model.h5 "
-		"-o caldera.h5\n"
+	.about = "Replaces the weight of every linear layer by codes, scales and zero points, and "
+		"adds a low-rank branch B A that compensates the error. With --reference the input "
+		"is a quantized model, and it keeps its codes.",
+	.examples = "  fbq-run --hessian hess.h5 --layers '*/0/*' --rank 16 --steps 50 \\\n"
+		"    model.h5 -o fbq.h5\n"
+		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method caldera --steps 4 \\\n"
+		"    model.h5 -o caldera.h5\n"
 		"  dpq-run -q --hessian hess.h5 --layers '*/0/*' model.h5 -o gptq.h5\n"
-		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method eora --reference model.h5 gptq.h5 "
-		"-o eora.h5",
+		"  fbq-run --hessian hess.h5 --layers '*/0/*' --method eora \\\n"
+		"    --reference model.h5 gptq.h5 -o eora.h5",
 };
 
 struct settings {
@@ -57,7 +58,7 @@ static struct method check_fbq(struct settings *set)
 	if (z->needs_hessian && !set->hessian)
 		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", z->name);
 	if (set->reference && !z->keeps_main)
-		misuse("--method %s makes codes of its own; --reference goes with %s", z->name,
+		misuse("--method %s computes codes; --reference requires %s", z->name,
 			quantizer_keepers());
 	b->storage = set->format.format;
 	b->group = set->format.group;
@@ -68,7 +69,7 @@ static struct method check_fbq(struct settings *set)
 	m = method_make(&set->options, method_storage_given, NULL);
 	m.solver.search = SEARCH_MINMAX;
 	if (m.solver.group < 0 && z->branch->descends)
-		misuse("--group tensor: --method %s takes ranges of rows or of groups", z->name);
+		misuse("--group: is tensor, expected a number or channel for --method %s", z->name);
 	return m;
 }
 
@@ -104,23 +105,23 @@ int main(int argc, char *argv[])
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
 		{ 0, "method", OPTION_CHOICE(&set.method, branch_names), NULL,
-			"what the branch is fitted to, and how",
+			"method that fits the branch",
 			.otherwise = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
-			"the weights before those of the input were quantized: codes stay" },
+			"original of a quantized input; keep its codes" },
 		METHOD_STORAGE_OPTIONS(&set.options, OPTION_FORMAT),
 		OPTION_TIES(&set.options.ties_away),
 		{ .type = OPTION_HEADING, .help = "The branch" },
 		{ 'r', "rank", OPTION_SIZE(&b->rank), "R",
-			"its rank (default: a 32nd of a layer's inputs)" },
+			"rank of the branch (default: inputs/32)" },
 		OPTION_BRANCH_FORMAT(&set.format),
 		{ 0, "steps", OPTION_SIZE(&b->steps), "N",
 			"steps or rounds (default: the method's)" },
 		{ 0, "lr", OPTION_REAL(&b->rate), "RATE",
-			"of Adam's first step; it falls to 0 in a line",
+			"learning rate of Adam",
 			.otherwise = "0.002", .min = 1e-9, .max = 1 },
 		{ 0, "init-sigma", OPTION_REAL(&b->sigma), "SIGMA",
-			"standard deviation of A at the start (default: 1/(4 sqrt(inputs)))",
+			"sigma of the initial A",
 			.min = 0, .max = 1e6 },
 		OPTION_SEED(&set.seed),
 		{ .type = OPTION_HEADING, .help = "Layers" },

@@ -3,8 +3,8 @@
  * gar-order -- compute the order in which columns are quantized
  *
  * Group-aware reordering (DPQ section 3.2, appendix A): columns by descending diag H inside each group,
- * groups by descending key, so that what matters is quantized first and scales still belong to neighbouring
- * columns. Also full reordering (GPTQ's act-order) and none.
+ * groups by descending key. Important columns are quantized first, and a scale still belongs to
+ * neighbouring columns. Other kinds: full reordering (GPTQ's act-order) and none.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -17,7 +17,8 @@ static const struct tool tool = {
 	.brief = "compute the order in which columns are quantized",
 	.operands = "[HESSIAN]",
 	.max_operands = 1,
-	.about = "Reads Hessians (hessian-accum), writes <layer>/order: position -> original column.",
+	.about = "Reads Hessians from hessian-accum and writes <layer>/order: position -> original "
+		"column.",
 	.examples = "  gar-order --group 128 < hess.h5 > order.h5\n"
 		"  gar-order --order full hess.h5 -o full.h5",
 };
@@ -27,10 +28,10 @@ int main(int argc, char *argv[])
 	struct selection layers;
 	struct reorder reorder = { .layers = &layers };
 	const struct option_row rows[] = {
-		{ 0, "order", OPTION_CHOICE(&reorder.kind, order_kinds), NULL, "kind of order",
+		{ 0, "order", OPTION_CHOICE(&reorder.kind, order_kinds), NULL, "kind of column order",
 			.otherwise = "gar" },
 		{ 0, "key", OPTION_CHOICE(&reorder.key, order_keys), NULL,
-			"what of its diagonal ranks a group", .otherwise = "max" },
+			"diagonal statistic that ranks a group", .otherwise = "max" },
 		OPTION_GROUP(&reorder.group),
 		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },

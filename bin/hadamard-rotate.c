@@ -7,7 +7,7 @@
  *	before down		H/√n, which the forward pass applies (online), W ← W H/√n
  *	queries and keys	H/√n after rotary positions, in the forward pass (--keys)
  *
- * The model computes what it did.
+ * The outputs of the model stay equal.
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -23,12 +23,14 @@ static const struct tool tool = {
 	.brief = "rotate a model by Hadamard matrices (QuaRot)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Folds the gains of RMS norms into the layers behind them, turns the residual stream by a "
-		"randomized Hadamard matrix, the values of each head by one, and what down projections are "
-		"fed by one that the forward pass applies. The model computes what it did; its weights and "
-		"activations are easier to round. LayerNorms go through ln2rms first.",
+	.about = "Folds the gains of RMS norms into the layers after them. Rotates the residual "
+		"stream by a randomized Hadamard matrix, the values of each head by another, and the "
+		"inputs of down projections by one that the forward pass applies. The outputs of the "
+		"model stay equal; its weights and activations are easier to round. LayerNorms must "
+		"be converted by ln2rms first.",
 	.examples = "  hadamard-rotate --seed 1 --check model.h5 -o rotated.h5\n"
-		"  hadamard-rotate --block 32 model.h5 | dpq-run -q --compensate none --group 32 -o q.h5",
+		"  hadamard-rotate --block 32 model.h5 |\n"
+		"    dpq-run -q --compensate none --group 32 -o q.h5",
 };
 
 int main(int argc, char *argv[])
@@ -40,12 +42,12 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		OPTION_SEED(&o.seed),
 		{ 0, "block", OPTION_SIZE(&o.block), "B",
-			"turn blocks of so many channels (default: as many as can be)", .min = 2,
+			"rotate blocks of B channels", .min = 2,
 			.max = LINEAR_MAX },
-		{ 0, "load", OPTION_FILE(&load), "FILE", "turn the residual stream by this matrix" },
-		{ 0, "offline", OPTION_BOOL(&o.offline), NULL, "leave the inputs of down projections" },
+		{ 0, "load", OPTION_FILE(&load), "FILE", "rotate the residual stream by this matrix" },
+		{ 0, "offline", OPTION_BOOL(&o.offline), NULL, "do not rotate inputs of down projections" },
 		{ 0, "keys", OPTION_BOOL(&o.keys), NULL,
-			"turn queries and keys too, in the forward pass, for --kv-format" },
+			"also rotate queries and keys" },
 		OPTION_LANGUAGE(&language),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),

@@ -5,8 +5,8 @@
  *	hessian = Σ x xᵀ over calibration tokens, count, absmax = max |x|,
  *	mean_abs = mean |x|, fourth = Σ x⁴, and a histogram of |x|
  *
- * of a model run over windows of tokens, or of activations from a file; or the
- * sum of several Hessian files, made by separate jobs with --shard.
+ * The inputs x come from a model that is run over windows of tokens, or from a file of activations.
+ * Several Hessian files, such as those of jobs with --shard, are added.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +26,10 @@ static const struct tool tool = {
 	.brief = "sum the Hessians of linear layers over calibration tokens",
 	.operands = "[MODEL | ACTIVATIONS | HESSIAN...]",
 	.max_operands = SIZE_MAX,
-	.about = "Runs a model over windows of token ids and writes <layer>/hessian = sum of x x^T, count, "
-		"absmax, mean_abs, fourth = sum of x^4 and a histogram of |x|; layers that share an input "
-		"share one Hessian. A file of activations, "
-		"<layer>/input, is taken as it is. Several Hessian files are summed: shards in "
-		"their own order, all of one run and each once; other files in the order given.",
+	.about = "Runs a model over calibration tokens and writes, for each layer, hessian = sum of x "
+		"x^T, count, absmax, mean_abs, fourth = sum of x^4 and a histogram of |x|. Layers "
+		"that share an input share one Hessian. A file of activations, <layer>/input, needs "
+		"no model. Several Hessian files are added.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"
@@ -51,7 +50,7 @@ static void of_model(const struct calibrate_text *text, const struct selection *
 	config_free(&config);
 }
 
-/* Options against the kind of the input. */
+/* Checks the options against the kind of the input. */
 static void check_input_kind(const struct calibrate_text *text, const struct part *part)
 {
 	const bool model = !strcmp(part_kind(part), "model"), sum = !strcmp(part_kind(part), "hessian");
@@ -64,9 +63,9 @@ static void check_input_kind(const struct calibrate_text *text, const struct par
 	if (model && !text->tokens)
 		misuse("--tokens FILE is expected for a model");
 	if (!model && text->tokens)
-		misuse("--tokens goes with a model; %s is of kind %s", part_name(part), part_kind(part));
+		misuse("--tokens requires a model; %s is of kind %s", part_name(part), part_kind(part));
 	if (text->shard.n > 1 && sum)
-		misuse("--shard goes with a model or activations; Hessian files are summed whole");
+		misuse("--shard requires a model or activations; Hessian files are summed whole");
 	shard_say(&text->shard);
 }
 
@@ -77,7 +76,7 @@ int main(int argc, char *argv[])
 	struct selection layers = { 0 };
 	bool force, resume = false;
 	const struct option_row rows[] = {
-		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
+		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "calibration tokens" },
 		CALIBRATE_OPTIONS(&text),
 		OPTION_KV_FORMAT(&text.kv),
 		OPTION_SHARD(&text.shard),

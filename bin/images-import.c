@@ -2,8 +2,8 @@
 /*
  * images-import -- insert images into a tokens file
  *
- * Each id that stands for an image becomes as many as the model has tokens for it; the images are kept as
- * decoded, since the processor that scales them travels with the model.
+ * Each placeholder id becomes as many ids as the model has tokens for the image. Images are stored as
+ * decoded: the processor that scales them is stored with the model.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,9 +17,9 @@ static const struct tool tool = {
 	.brief = "insert images into a tokens file",
 	.operands = "[IMAGE]...",
 	.max_operands = SIZE_MAX,
-	.about = "An IMAGE is a PNG, JPEG, PPM or PGM file. TOKENS has the model's placeholder once for "
-		"each, in their order, over all of its sequences; it becomes as many ids as the picture has "
-		"tokens, by the size that the model's processor gives it.",
+	.about = "An IMAGE is a PNG, JPEG, PPM or PGM file. TOKENS has one placeholder of the model "
+		"for each IMAGE, in their order, over all sequences. Each placeholder becomes as "
+		"many ids as the model has tokens for the image.",
 	.examples = "  printf 'Which one is this? \\1' | tokenize --bytes -o text.h5\n"
 		"  images-import --model llava.h5 --tokens text.h5 picture.png -o prompt.h5",
 };
@@ -30,9 +30,9 @@ int main(int argc, char *argv[])
 	bool force;
 	const struct option_row rows[] = {
 		{ 0, "model", OPTION_FILE(&model), "MODEL",
-			"the model that is to see the pictures, with its processor" },
+			"model, with its image processor" },
 		{ 0, "tokens", OPTION_FILE(&tokens), "TOKENS",
-			"the text's ids, with a placeholder for each picture" },
+			"token ids, with a placeholder per image" },
 		OPTION_FORCE_TOKENS(&force),
 		{ .type = OPTION_END }
 	};

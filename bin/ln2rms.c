@@ -4,8 +4,9 @@
  *
  *	LayerNorm(x) = RMSNorm(M x) diag(α) + β,	M = I - 11ᵀ/D
  *
- * M goes into all that is added to the residual stream, α and β into the layers that read it (MQuant section
- * 4.2, eq. 10, appendix A.14; SliceGPT). The model computes what it did, and can be rotated.
+ * M is folded into all layers that add to the residual stream, α and β into the layers that read it
+ * (MQuant section 4.2, eq. 10, appendix A.14; SliceGPT). The outputs of the model stay equal, and it can
+ * be rotated.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -18,14 +19,15 @@ static const struct tool tool = {
 	.brief = "convert LayerNorms into RMS norms",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Takes the mean off embeddings, positions, output and down projections, and puts the norms' "
-		"gains and shifts into the layers that follow, the last ones into a head of its own with a "
-		"bias; of models that see images in the encoder, the language model, or both. The model "
-		"computes what it did, by norms that a rotation of the stream passes (hadamard-rotate).",
+	.about = "Subtracts the mean from embeddings, positions, output and down projections, and "
+		"folds gains and shifts of norms into the layers after them. The final gain and "
+		"shift become an untied head with a bias. In a vision-language model this applies to "
+		"the vision encoder, the language model, or both. The outputs of the model stay "
+		"equal, and hadamard-rotate can rotate it.",
 	.examples = "  ln2rms --check gpt2.h5 -o rms.h5",
 };
 
-/* Of two streams that which RMS norms read stays. language: the other one does already. */
+/* If only one of two streams has LayerNorms, the other is left. language: the encoder is left anyway. */
 static void leave_rms(struct invariant *change, const struct config *c, bool language)
 {
 	const struct stack *encoder = config_encoder(c), *last = config_last(c);

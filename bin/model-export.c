@@ -2,8 +2,8 @@
 /*
  * model-export -- write a model for other programs
  *
- * The inverse of model-import: tensors have the names, fusions and orientations of the class in transformers.
- * Weights are plain, or codes and scales in the layout of another program.
+ * The inverse of model-import: tensors have the names, fusions and orientations of the class in
+ * transformers. Weights are plain, or codes and scales in the layout of another program.
  */
 #include "base/error.h"
 #include "base/folder.h"
@@ -18,17 +18,18 @@ static const struct tool tool = {
 	.brief = "write a model for other programs",
 	.operands = "-o FOLDER|FILE [MODEL]",
 	.max_operands = 1,
-	.about = "Writes a folder that transformers loads, and all that is built on it: config.json, "
-		"tokenizer and other texts, and the effective weights, with branches, columns taken out and "
-		"online Hadamards multiplied in (hf), or codes and scales, bit for bit (compressed-tensors "
-		"and gptq); or a GGUF file (gguf). What a target cannot express is refused by name.",
+	.about = "Writes a folder for transformers with effective weights (hf), a folder with codes "
+		"and scales, bit for bit (compressed-tensors, gptq), or a GGUF file (gguf). What a "
+		"target cannot express is refused by name.",
 	.examples = "  model-export --to hf -o folder model.h5\n"
-		"  dpq-run -q --compensate none model.h5 | model-export --to hf --dtype bf16 -o quantized\n"
+		"  dpq-run -q --compensate none model.h5 |\n"
+		"    model-export --to hf --dtype bf16 -o quantized\n"
 		"  dpq-run -q --compensate none --storage int4 --scale-dtype bf16 model.h5 |\n"
 		"    model-export --to compressed-tensors --dtype bf16 -o packed\n"
 		"  dpq-run -q --compensate none --storage int4 --scale-dtype f16 model.h5 |\n"
 		"    model-export --to gptq --dtype f16 -o gptq\n"
-		"  dpq-run -q --compensate none --storage int4 --group 32 --scale-dtype f16 model.h5 |\n"
+		"  dpq-run -q --compensate none --storage int4 --group 32 \\\n"
+		"    --scale-dtype f16 model.h5 |\n"
 		"    model-export -q --to gguf -o model.gguf",
 };
 
@@ -38,25 +39,25 @@ int main(int argc, char *argv[])
 	struct export_options o = { .report = &report };
 	unsigned to;
 	const struct option_row rows[] = {
-		{ 0, "to", OPTION_CHOICE(&to, target_names()), NULL, "what to write",
+		{ 0, "to", OPTION_CHOICE(&to, target_names()), NULL, "layout of the result",
 			.meanings = target_meanings(), .otherwise = "hf" },
 		{ 0, "dtype", OPTION_ENUM(enum half_type, &o.dtype, rewrite_types), NULL,
 			"type of plain weights", .otherwise = "f32" },
 		{ 0, "weights-only", OPTION_BOOL(&o.weights_only), NULL,
-			"export although inputs, keys or values are rounded; that rounding is dropped" },
+			"drop the rounding of inputs, keys and values" },
 		{ 0, "allow-rounding", OPTION_BOOL(&o.allow_rounding), NULL,
-			"round scales that the target cannot hold, and say how much that changes weights" },
+			"round scales that the target cannot store" },
 		{ 0, "skip-compute", OPTION_BOOL(&o.skip_compute), NULL,
-			"write the stored codes of layers with --compute, without the FP8 rounding" },
+			"drop the FP8 rounding of layers with --compute" },
 		{ 0, "blocks", OPTION_ENUM(enum export_blocks, &o.blocks, export_blocks_names), NULL,
-			"block types of GGUF: the smallest that holds the codes, Q8_0, or none (plain)",
+			"block types of GGUF",
 			.otherwise = "auto" },
 		{ 0, "unify-scales", OPTION_BOOL(&o.unify_scales), NULL,
-			"repeat a per-tensor scale for every channel, for loaders that fuse layers" },
+			"repeat per-tensor scales for every channel" },
 		{ 0, "adapter", OPTION_FILE(&o.adapter), "FOLDER",
-			"write low-rank branches as a LoRA adapter of PEFT, not into the weights" },
+			"write low-rank branches as a LoRA adapter" },
 		{ 0, "file-size", OPTION_SIZE(&o.shard_bytes), "BYTES",
-			"approximate size of each safetensors file",
+			"size of a safetensors file",
 			.otherwise = "4G", .min = 1 },
 		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
@@ -64,12 +65,12 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	if (!c.output)
-		misuse("-o FOLDER|FILE is expected: the result is no stream");
+		misuse("-o FOLDER|FILE is expected: the result cannot go to a pipe");
 
 	if (o.adapter && folder_same(o.adapter, c.output))
-		misuse("--adapter and -o name one place");
+		misuse("--adapter and -o are the same folder");
 	if (o.skip_compute && !o.allow_rounding)
-		misuse("--skip-compute writes another model than the file's: it goes with --allow-rounding");
+		misuse("--skip-compute changes the weights: it requires --allow-rounding");
 	option_refuse(target_at(to)->idle, xformat("--to %s", target_at(to)->name));
 	report_open(&report);
 

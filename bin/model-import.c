@@ -2,9 +2,8 @@
 /*
  * model-import -- read a Hugging Face folder or a GGUF file
  *
- * config.json and tokenizer.json are kept verbatim; the safetensors' names
- * change dots into slashes: model.norm.weight is /model/norm/weight. A GGUF file
- * is translated into what such a folder would hold.
+ * config.json and tokenizer.json are kept verbatim. Dots in tensor names become slashes: model.norm.weight
+ * is /model/norm/weight. A GGUF file is converted into the contents of such a folder.
  */
 #include <string.h>
 #include "base/error.h"
@@ -18,12 +17,12 @@ static const struct tool tool = {
 	.brief = "read a Hugging Face folder or a GGUF file",
 	.operands = "FOLDER|FILE.gguf",
 	.max_operands = 1,
-	.about = "Reads F32, F16 and BF16 safetensors, one file or shards with an index, and writes every "
-		"tensor as it is stored, under its name with slashes for dots. Shapes are checked against "
-		"config.json; NaN and infinite weights are refused. Weights that are stored packed "
-		"(compressed-tensors, GPTQ, AWQ, FP8) become codes and scales, bit for bit. Of a GGUF file "
-		"quantized tensors become F32, names and rows are put back to Hugging Face's, metadata "
-		"become config.json and tokenizer.json.",
+	.about = "Reads safetensors (F32, F16, BF16; one file or shards with an index) and stores "
+		"each tensor under its name, with slashes for dots. Shapes are checked against "
+		"config.json. NaN and infinite weights are refused. Quantized weights "
+		"(compressed-tensors, GPTQ, AWQ, FP8) become codes and scales, bit for bit. "
+		"Quantized tensors of a GGUF file become F32; its metadata become config.json and "
+		"tokenizer.json.",
 	.examples = "  model-import data/prose -o model.h5\n"
 		"  model-import data/prose | dpq-run -q --compensate none -o rtn.h5",
 };
@@ -34,7 +33,7 @@ int main(int argc, char *argv[])
 	const char *basis;
 	const struct option_row rows[] = {
 		{ 0, "basis", OPTION_FILE(&basis), "MODEL",
-			"the model that another program quantized this from: take its basis" },
+			"original of a quantized checkpoint" },
 		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};

@@ -2,10 +2,10 @@
 /*
  * msq-calib -- set how layers round their activations
  *
- *	act_scale = max|X|/top, or a percentile of |X| in the place of its largest,
+ *	act_scale = max|X|/max, or a percentile of |X| in place of max|X|; max: that of the format
  *
- * over calibration tokens (static-tensor) or those of each modality (static-modality), or a scale of each
- * token as it comes (dynamic-token). DPQ eq. 13; MQuant section 4.1 and table 1.
+ * over calibration tokens (static-tensor) or over those of each modality (static-modality), or one scale
+ * for each token at run time (dynamic-token). DPQ eq. 13; MQuant section 4.1 and table 1.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -21,15 +21,15 @@ static const struct tool tool = {
 	.brief = "set how layers round their activations",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Writes into every linear layer how its inputs are rounded: to which format, under a scale "
-		"from calibration tokens or from each token. Weights stay as they are, plain or quantized; "
-		"dpq-run without --compute keeps the scales of a plain model. --kv-format says how keys "
-		"and values are rounded, alone or beside the rest.",
-	.examples = "  msq-calib --act-format int8 --tokens calib.h5 --ctx 256 --clip 99.99 model.h5 "
-		"-o a8.h5\n"
+	.about = "Stores in every linear layer the format to which its inputs are rounded, and a "
+		"static scale from calibration tokens or a dynamic scale per token. Weights are "
+		"unchanged. dpq-run without --compute keeps these scales. --kv-format stores the "
+		"format of keys and values.",
+	.examples = "  msq-calib --act-format int8 --tokens calib.h5 --ctx 256 --clip 99.99 \\\n"
+		"    model.h5 -o a8.h5\n"
 		"  dpq-run --storage int8 --group channel --compensate none a8.h5 -o w8a8.h5\n"
-		"  msq-calib --act-format int4 --act-mode dynamic-token --act-clip 0.9 model.h5 "
-		"| eval-ppl --tokens test.h5",
+		"  msq-calib --act-format int4 --act-mode dynamic-token \\\n"
+		"    --act-clip 0.9 model.h5 | eval-ppl --tokens test.h5",
 };
 
 static bool is_static_mode(const struct input_scales *s)
@@ -68,16 +68,16 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "act-format", OPTION_FORMAT(&scales.input.format), "FORMAT", "format of activations" },
 		{ 0, "act-mode", OPTION_CHOICE(&scales.input.mode, input_scale_modes), NULL,
-			"where the scales come from", .otherwise = "static-tensor" },
+			"kind of scales", .otherwise = "static-tensor" },
 		{ 0, "clip", OPTION_REAL(&scales.percentile), "PERCENTILE",
-			"static scales from this percentile of |x|; what is larger saturates",
+			"percentile of |x| to scale by",
 			.otherwise = "100", .min = 50, .max = 100 },
 		{ 0, "clip-modality", OPTION_ENUM(enum clipped, &scales.clipped, input_scale_clipped), NULL,
-			"whose scales of static-modality that is for; others are of the largest |x|",
+			"modality that is clipped",
 			.otherwise = "all" },
 		OPTION_ACT_CLIP(&clip),
 		OPTION_KV_FORMAT(&text.kv),
-		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "token ids of the calibration text" },
+		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "calibration tokens" },
 		CALIBRATE_OPTIONS(&text),
 		OPTION_LAYERS(&layers),
 		OPTION_REPORT(&report),

@@ -4,7 +4,8 @@
  *
  *	max_o |(W H)_oi| > max |W|	(MQuant eq. 13, measured for each channel i)
  *
- * Rotation magnitude suppression: they are kept apart in 16 or 8 bits, and solvers leave them alone.
+ * Rotation magnitude suppression: these channels are stored apart in 16 or 8 bits, and solvers do not
+ * change them.
  */
 #include <math.h>
 #include "base/error.h"
@@ -19,10 +20,11 @@ static const struct tool tool = {
 	.brief = "split the outlier channels of online Hadamards from weights",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Of each layer behind an online Hadamard (hadamard-rotate), takes out the input channels "
-		"whose largest weight exceeds the largest weight before the rotation, and keeps them beside "
-		"the weight in 16 or 8 bits. Prints of every such layer the largest weight before and after "
-		"the rotation, the first channel's as MQuant's eq. 13 has it, and how many were taken out.",
+	.about = "In each layer with an online Hadamard (hadamard-rotate), splits the input channels "
+		"whose largest weight exceeds the largest weight before the rotation. Split columns "
+		"are stored next to the weight in 16 or 8 bits. Prints for each layer the largest "
+		"weight before and after the rotation, the left side of MQuant's eq. 13, and the "
+		"number of split columns.",
 	.examples = "  hadamard-rotate -q model.h5 | rms-suppress --check -o split.h5",
 };
 
@@ -34,7 +36,7 @@ int main(int argc, char *argv[])
 	bool check;
 	const struct option_row rows[] = {
 		{ 0, "bits", OPTION_ENUM(enum suppress_bits, &suppress.bits, suppress_bits), NULL,
-			"of weights that are taken out", .otherwise = "16" },
+			"bits of split columns", .otherwise = "16" },
 		OPTION_CHECK(&check),
 		OPTION_LAYERS(&layers),
 		OPTION_REPORT(&report),
@@ -54,7 +56,7 @@ int main(int argc, char *argv[])
 	check_filter(&f, suppress_part, &suppress, check, suppress.bits || !f.config ? INFINITY :
 		SUPPRESS_MAX * (double)f.config->blocks);
 	if (!suppress.done)
-		die("%s: holds no layer behind an online Hadamard%s; hadamard-rotate makes them",
+		die("%s: holds no layer with an online Hadamard%s; hadamard-rotate makes them",
 			input_name(f.in), selection_text(&layers));
 	filter_close(&f);
 	selection_free(&layers);

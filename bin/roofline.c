@@ -2,9 +2,9 @@
 /*
  * roofline -- estimate the throughput of formats on an accelerator
  *
- * From the shape of a model alone: the batch is what memory leaves after the weights and the cache of keys
- * and values, a step takes as long as its products at peak rate or its bytes at full bandwidth. DPQ figure 4;
- * the equations stand in eval/roofline.h.
+ * Only the shape of the model is used. The batch is limited by the memory that weights and the cache of
+ * keys and values leave. A step takes as long as its products at peak rate or its bytes at full bandwidth.
+ * DPQ figure 4; the equations are in eval/roofline.h.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -18,14 +18,14 @@ static const struct tool tool = {
 	.operands = "",
 	.max_operands = 0,
 	.optional = true,
-	.about = "Projects the throughput of a model from its shape: as many sequences at once as memory "
-		"holds beside the weights, each with the keys and values of its prompt and of what is "
-		"generated; a prefill of the prompts, then a step for each token, each as long as its "
-		"products take at peak rate or its weights and cache at full bandwidth, whichever is longer. "
-		"Linear layers are in the format, embeddings and head in BF16, keys and values as wide as "
-		"activations. Nothing else takes time or memory, so it is a bound, not a forecast. Prints a "
-		"table; -o keeps it as a file of kind result.",
-	.examples = "  roofline --models llama-2-70b --hardware gaudi2 --prompt 1024 --generate 128,1024\n"
+	.about = "Estimates the throughput of a model from its shape. The batch is as large as memory "
+		"allows. A prefill is followed by one step per token. Each takes as long as its "
+		"products at peak rate or its reads of weights and cache at full bandwidth, "
+		"whichever is longer. Linear layers use the format, embeddings and head BF16, and "
+		"keys and values the width of activations. This is an upper bound. Prints a table; "
+		"-o stores it.",
+	.examples = "  roofline --models llama-2-70b --hardware gaudi2 --prompt 1024 \\\n"
+		"    --generate 128,1024\n"
 		"  roofline --models model.h5 --formats W16A16,W4A16,W4A8 --hardware h100,h200",
 };
 
@@ -35,20 +35,20 @@ int main(int argc, char *argv[])
 	bool json;
 	const struct option_row rows[] = {
 		{ 0, "models", OPTION_TEXT(&r.models), "LIST",
-			"llama-2-7b, ..., or Hugging Face folders or model files",
+			"names, folders or files of models",
 			.otherwise = "llama-2-70b" },
 		{ 0, "hardware", OPTION_TEXT(&r.accelerators), "LIST", "gaudi2, gaudi3, h100, h200",
 			.otherwise = "gaudi2" },
 		{ 0, "formats", OPTION_TEXT(&r.formats), "LIST",
-			"W<bits>A<8 or 16>; speed-up is over the first", .otherwise = "W4A16,W8A8,W4A8" },
-		{ 0, "prompt", OPTION_TEXT(&r.prompts), "LIST", "input lengths, tokens",
+			"W<bits>A<8 or 16>, first: base", .otherwise = "W4A16,W8A8,W4A8" },
+		{ 0, "prompt", OPTION_TEXT(&r.prompts), "LIST", "input lengths in tokens",
 			.otherwise = "1024" },
-		{ 0, "generate", OPTION_TEXT(&r.generates), "LIST", "output lengths, tokens",
+		{ 0, "generate", OPTION_TEXT(&r.generates), "LIST", "output lengths in tokens",
 			.otherwise = "1024" },
-		{ 0, "group", OPTION_SIZE(&r.group), "N", "weights under one scale, below 8 bits",
+		{ 0, "group", OPTION_SIZE(&r.group), "N", "weights per scale",
 			.otherwise = "128", .min = 1, .max = 1 << 24 },
 		{ 0, "kv-bits", OPTION_SIZE(&r.kv_bits), "N",
-			"bits of keys and values (default: of activations)", .min = 1, .max = 32 },
+			"bits of keys and values (default: A)", .min = 1, .max = 32 },
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};

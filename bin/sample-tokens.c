@@ -4,9 +4,9 @@
  *
  *	p(id) ∝ exp(logit / temperature), BOS and EOS excluded
  *
- * Sequences of --ctx ids that begin with BOS; what follows it goes to the tokens file, one sequence after
- * the other, so that eval-ppl --convention bos with the same --ctx sees each as it was drawn. Calibration
- * and test data where there is no corpus.
+ * Sequences have --ctx ids and begin with BOS. The ids after BOS are written, one sequence after the
+ * other, so that eval-ppl --convention bos with the same --ctx reads each sequence as it was sampled. The
+ * result serves as calibration or test data if there is no corpus.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +26,9 @@ static const struct tool tool = {
 	.brief = "sample token ids from a model",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Draws sequences of ids that begin with BOS, each --ctx - 1 ids long, until there are "
-		"--length of them. Random numbers belong to the place in the result, not to the order of "
-		"the work.",
+	.about = "Samples sequences of ids that begin with BOS, --ctx - 1 ids each, until there are "
+		"--length ids. A random number depends on its place in the result, not on the order "
+		"of the work.",
 	.examples = "  sample-tokens --length 2040 --ctx 256 --seed 1 model.h5 -o calib.h5\n"
 		"  sample-tokens --length 2040 --ctx 256 --seed 2 model.h5 -o test.h5",
 };
@@ -61,12 +61,12 @@ int main(int argc, char *argv[])
 	enum compute_type compute_type;
 	struct cache_format kv = { 0 };
 	const struct option_row rows[] = {
-		{ 'n', "length", OPTION_SIZE(&n), "N", "ids to draw", .otherwise = "16384",
+		{ 'n', "length", OPTION_SIZE(&n), "N", "number of ids to sample", .otherwise = "16384",
 			.min = 1, .max = 1 << 30, .alias = "tokens" },
 		{ 0, "temperature", OPTION_REAL(&temperature), "T",
-			"divides the logits; 0: always the likeliest", .otherwise = "1", .max = 1e6 },
+			"divisor of logits; 0: greedy", .otherwise = "1", .max = 1e6 },
 		{ 'c', "ctx", OPTION_SIZE(&ctx), "N",
-			"ids per sequence, BOS included (default: the model's positions, at most 2048)",
+			"ids a sequence (default: at most 2048)",
 			.min = 2, .max = WINDOWS_LONGEST },
 		OPTION_COMPUTE_TYPE(&compute_type),
 		OPTION_KV_FORMAT(&kv),
@@ -83,11 +83,11 @@ int main(int argc, char *argv[])
 	struct output *out = output_open(c.output, "tokens");
 	int32_t *id = xalloc(n, sizeof *id);
 	const struct execution execution = { .compute_type = compute_type,
-		.rows = 1,	/* of each sequence, token by token */
+		.rows = 1,	/* one token of each sequence */
 		.cache = cache_use(&config, part, &kv) };
 
 	if (config.bos < 0)
-		die("%s: /config: names no bos_token_id to begin with", part_name(part));
+		die("%s: /config: has no bos_token_id, with which a sequence begins", part_name(part));
 	sample_tokens(part, &config, &execution, windows_ctx(ctx, config.positions), temperature, seed, n,
 		id);
 	progress_clear();

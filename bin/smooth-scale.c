@@ -4,8 +4,8 @@
  *
  *	s_j = max|X_j|^α / max|W_j|^(1-α),	X ← X / s, W ← W diag(s)
  *
- * for what norms put out and the layers that read it (Xiao et al. 2023, eq. 4). The model computes what it
- * did.
+ * for the outputs of norms and the layers that read them (Xiao et al. 2023, eq. 4). The outputs of the
+ * model stay equal.
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -22,10 +22,10 @@ static const struct tool tool = {
 	.brief = "move outliers of activations into weights (SmoothQuant)",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Divides the channels of what each norm puts out, by the norm's gain and shift, and "
-		"multiplies the columns of the layers that read it. The model computes what it did; its "
-		"activations are easier to round, its weights harder. Hessians of the model as it was do not "
-		"fit the result.",
+	.about = "Divides the channels of the output of each norm, through its gain and shift, and "
+		"multiplies the columns of the layers that read it. The outputs of the model stay "
+		"equal; its activations are easier to round, its weights harder. Hessians of the "
+		"input model do not fit the result.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  smooth-scale --hessian hess.h5 --check model.h5 -o smooth.h5",
 };
@@ -38,8 +38,8 @@ int main(int argc, char *argv[])
 	struct rewrite rewrite = { .norm = smooth_norm, .arg = &smooth, .second_name = "hessian" };
 	bool check, force;
 	const struct option_row rows[] = {
-		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "how large each layer's inputs are" },
-		{ 0, "alpha", OPTION_REAL(&smooth.alpha), "A", "how much of it the weights take, 0 to 1",
+		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
+		{ 0, "alpha", OPTION_REAL(&smooth.alpha), "A", "migration strength",
 			.otherwise = "0.5", .min = 0, .max = 1 },
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),

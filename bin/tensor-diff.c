@@ -8,7 +8,7 @@
  *	sqnr		-10 log₁₀ ‖E‖²/‖W‖², dB
  *	largest		max |E|
  *	output_error	tr(E H Eᵀ)/tr(W H Wᵀ), as dpq-run reports it
- * and a row for every other weight and bias that differs.
+ * Every other weight and bias has a row if it differs.
  */
 #include <stdio.h>
 #include "base/error.h"
@@ -23,13 +23,13 @@ static const struct tool tool = {
 	.brief = "compare the weights of two models, layer by layer",
 	.operands = "[MODEL]",
 	.max_operands = 1,
-	.about = "Prints for every linear layer how far its effective weight is from that of the reference: "
-		"mean squared error, ‖E‖²/‖W‖², the same in dB, the largest difference, and with --hessian "
-		"the relative output error. Of norms, embeddings and biases those that differ get a row. "
-		"The status is 0 whether models differ or not.",
+	.about = "Prints, for each linear layer, the error of its effective weight against that of "
+		"the reference: mean squared error, ‖E‖²/‖W‖², the same in dB, the largest "
+		"difference, and with --hessian the relative output error. Norms, embeddings and "
+		"biases have a row if they differ. The status is 0 whether models differ or not.",
 	.examples = "  tensor-diff --reference model.h5 rtn.h5\n"
-		"  dpq-run -q --hessian hess.h5 model.h5 "
-		"| tensor-diff --reference model.h5 --hessian hess.h5",
+		"  dpq-run -q --hessian hess.h5 model.h5 |\n"
+		"    tensor-diff --reference model.h5 --hessian hess.h5",
 };
 
 int main(int argc, char *argv[])
@@ -38,7 +38,7 @@ int main(int argc, char *argv[])
 	struct selection layers;
 	bool json, force;
 	const struct option_row rows[] = {
-		{ 'r', "reference", OPTION_FILE(&reference), "MODEL", "the model that is taken as exact" },
+		{ 'r', "reference", OPTION_FILE(&reference), "MODEL", "reference model" },
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
 		OPTION_LAYERS(&layers),
 		OPTION_FORCE_BASIS(&force),
@@ -70,8 +70,8 @@ int main(int argc, char *argv[])
 	diff_table_end(&diff, input_name(f.in));
 	table_print(&diff.table, json);
 	if (!quiet)
-		fprintf(stderr, "%s: of %zu other weights and biases %zu differ\n", program,
-			diff.others, diff.differ);
+		fprintf(stderr, "%s: %zu of %zu other weights and biases differ\n", program,
+			diff.differ, diff.others);
 	table_write(&diff.table, out);
 
 	part_close(diff.reference);

@@ -2,8 +2,8 @@
 /*
  * tensor-join -- join the blocks that separate jobs quantized
  *
- * Shards of dpq-run --shard, each with some of the blocks; or whole models, in each of which some of the
- * layers are quantized (dpq-run --layers).
+ * Inputs are shards of dpq-run --shard, each with some of the blocks, or whole models, each with some
+ * layers quantized (dpq-run --layers).
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,9 +18,10 @@ static const struct tool tool = {
 	.brief = "join the blocks that separate jobs quantized",
 	.operands = "MODEL...",
 	.max_operands = SIZE_MAX,
-	.about = "Of each linear layer takes the quantized one: of shards (dpq-run --shard), or of whole "
-		"models in which different layers are quantized (dpq-run --layers). All else must be the "
-		"same in all inputs that have it, which may be files or streams.",
+	.about = "Takes the quantized form of each linear layer, from shards (dpq-run --shard) or "
+		"from whole models in which different layers are quantized (dpq-run --layers). "
+		"Everything else must be equal in all inputs that contain it. Inputs are files or "
+		"streams.",
 	.examples = "  dpq-run -q --compensate none --shard 1/2 model.h5 -o half-1.h5\n"
 		"  dpq-run -q --compensate none --shard 2/2 model.h5 -o half-2.h5\n"
 		"  tensor-join half-1.h5 half-2.h5 -o joined.h5",

@@ -2,14 +2,14 @@
 /*
  * tensor-stats -- report statistics of weights and Hessians, layer by layer
  *
- * For every linear layer, plain or quantized (then of its effective weight):
- *	bits		bits a weight, with codes, scales and zero points
- *	sigma		std(w_i)/max|w_i| of an output channel: mean, least, largest
+ * For every linear layer, of its effective weight if it is quantized:
+ *	bits		bits per weight, with codes, scales and zero points
+ *	sigma		std(w_i)/max|w_i| of an output channel: mean, minimum, maximum
  *			(FPE2M2 figure 9; the sigma of its error curves)
  *	kurtosis	mean (w - μ)⁴ / (mean (w - μ)²)², 3 for a Gaussian
  *	incoherence	max|w| √(mn) / ‖W‖_F (QuIP, definition 1)
- * and of a file of Hessians, for the inputs of every layer, mean squares over
- * tokens by channel: mean, median, largest; and their kurtosis, mean x⁴ / (mean x²)².
+ * For the inputs of every layer in a file of Hessians: mean, median and maximum over channels of the mean
+ * square over tokens, and the kurtosis mean x⁴ / (mean x²)².
  */
 #include "base/option.h"
 #include "eval/record.h"
@@ -21,10 +21,10 @@ static const struct tool tool = {
 	.brief = "report statistics of weights and Hessians, layer by layer",
 	.operands = "[MODEL | HESSIAN]",
 	.max_operands = 1,
-	.about = "Prints for every linear layer its storage, bits a weight, sigma, standard deviation, "
-		"kurtosis, largest magnitude and incoherence, of the effective weight where the layer is "
-		"quantized; a last row for all. Of a file of Hessians: how large the inputs of every layer "
-		"are, by channel, and their kurtosis.",
+	.about = "Prints, for each linear layer, its storage, bits per weight, sigma, standard "
+		"deviation, kurtosis, largest magnitude and incoherence, of the effective weight if "
+		"the layer is quantized; the last row is for all layers. For a file of Hessians: the "
+		"magnitudes of the inputs of each layer, by channel, and their kurtosis.",
 	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 "
 		"| tensor-stats --layers '*/down_proj'\n"
 		"  tensor-stats hess.h5",

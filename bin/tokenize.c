@@ -2,8 +2,8 @@
 /*
  * tokenize -- convert text into token ids, or ids into text
  *
- * /tokens holds the ids, /bytes how many bytes of the text each stands for. With --bytes every byte is its
- * own id, and NUL stands as BOS, as byte-level models have it.
+ * /tokens stores the ids, /bytes the number of bytes of the text that each id covers. With --bytes every
+ * byte is an id, and NUL is BOS, as in byte-level models.
  */
 #include "base/error.h"
 #include "base/option.h"
@@ -14,10 +14,10 @@ static const struct tool tool = {
 	.brief = "convert text into token ids, or ids into text",
 	.operands = "[TEXT|TOKENS]",
 	.max_operands = 1,
-	.about = "Ids are those of the model's tokenizer.json; no BOS is added (evaluation and calibration "
-		"do, by their --convention). Text need not be valid UTF-8: what is not counts as U+FFFD. "
-		"Give one of --model and --bytes. With --decode the operand is a tokens file, and the result "
-		"its text.",
+	.about = "Ids are those of the model's tokenizer.json. No BOS is added: evaluation and "
+		"calibration add it, by --convention. Bytes that are not valid UTF-8 count as "
+		"U+FFFD. Exactly one of --model and --bytes is required. With --decode the operand "
+		"is a tokens file, and the result is its text.",
 	.examples = "  tokenize --bytes README.md -o text.h5\n"
 		"  tokenize --bytes README.md | tokenize --bytes --decode -o text.md",
 };
@@ -28,11 +28,11 @@ int main(int argc, char *argv[])
 	bool bytes, special, null, decoded;
 	const struct option_row rows[] = {
 		{ 0, "model", OPTION_FILE(&model), "MODEL",
-			"use its tokenizer: a model file, or what model-import takes" },
-		{ 0, "bytes", OPTION_BOOL(&bytes), NULL, "ids are bytes, 0 to 255" },
+			"model or checkpoint with the tokenizer" },
+		{ 0, "bytes", OPTION_BOOL(&bytes), NULL, "one id per byte, 0 to 255" },
 		{ 0, "special", OPTION_BOOL(&special), NULL, "read special tokens (<s>, ...) in the text" },
-		{ '0', "null", OPTION_BOOL(&null), NULL, "NUL ends a text, each a sequence of its own" },
-		{ 0, "decode", OPTION_BOOL(&decoded), NULL, "make a text of a tokens file" },
+		{ '0', "null", OPTION_BOOL(&null), NULL, "split the input into texts at NUL bytes" },
+		{ 0, "decode", OPTION_BOOL(&decoded), NULL, "convert a tokens file into text" },
 		{ .type = OPTION_END }
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);

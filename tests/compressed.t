@@ -152,7 +152,7 @@ warns '... are rounded if told' 'rounding changed weights, most model.layers.[01
 ok '... by what is reported' py changed uint4.h5 rounded report.tsv
 ok 'scales of 8-bit arithmetic are floats' ct -q --dtype bf16 -o w8 w8a8.h5
 ok '... bit for bit' py packed w8a8.h5 w8
-no 'codes without their compute format are another model' 2 'skip-compute .*goes with --allow-rounding' \
+no 'codes without their compute format are another model' 2 'skip-compute .*requires --allow-rounding' \
 	ct --skip-compute -o no dpq.h5
 warns '... written if told' 'rounding changed weights' \
 	ct --skip-compute --weights-only --allow-rounding --report report.tsv -o w4a16 dpq.h5
@@ -249,8 +249,9 @@ py dense branch.h5 dense-branch.h5
 no '... nothing is left of it if the rest fails' 1 'has no quantized layer' ct --adapter no-a -o no dense-branch.h5
 ok '... not even a folder' test ! -e no-a
 mkdir at
-no 'an adapter in the place of the model' 2 '--adapter and -o name one place' ct --adapter ./at/../no/ -o no branch.h5
-no '... GGUF too' 2 '--adapter and -o name one place' model-export --to gguf --adapter no -o no branch.h5
+no 'an adapter in the folder of the model' 2 '--adapter and -o are the same folder' \
+	ct --adapter ./at/../no/ -o no branch.h5
+no '... GGUF too' 2 '--adapter and -o are the same folder' model-export --to gguf --adapter no -o no branch.h5
 no 'a folder for it that is there' 1 'half: exists already' ct --adapter half -o no branch.h5
 no 'no branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
 py hadamard branch.h5 turned.h5

@@ -258,9 +258,9 @@ is '... not without compensation' \
 	"$(history file.h5) $(grep -c 'effect\|--reorder' said)" '--group 16 --compensate none 0'
 dpq-run -q --hessian mh.h5 --order mo.h5 --group 16 "$model" -o file.h5
 is '... nor beside an order' "$(history file.h5)" '--group 16'
-no 'an order and a file of another' 2 '.-order FILE is an order of its own' \
+no 'an order and a file of another' 2 '.-order FILE cannot be combined with --reorder or --key' \
 	dpq-run --hessian mh.h5 --order mo.h5 --reorder full --group 16 "$model" -o bad.h5
-no '... or another key' 2 '.-order FILE is an order of its own' \
+no '... or another key' 2 '.-order FILE cannot be combined with --reorder or --key' \
 	dpq-run --hessian mh.h5 --order mo.h5 --key sum --group 16 "$model" -o bad.h5
 # Ŵ has the division: a model of the same weights, plain, computes the same
 for s in mxfp4 nvfp4; do

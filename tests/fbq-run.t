@@ -134,7 +134,7 @@ no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was n
 		hessian-accum -q --tokens ot.h5 --ctx 32 "$2" -o o.h5 &&
 		exec fbq-run -q --group 8 --rank 2 --hessian o.h5 "$1" -o x.h5' x "$model" "$ref/gpt2.h5"
 no 'quantized already' 1 'gptq.h5: .*is quantized already, expected --reference' fbq -q gptq.h5 -o x.h5
-no 'a reference for a method that makes codes' 2 'makes codes of its own' \
+no 'a reference for a method that makes codes' 2 'computes codes; --reference requires' \
 	fbq-run --hessian h.h5 --reference "$model" gptq.h5 -o x.h5
 no 'a reference that is quantized' 1 'gptq.h5: .*is quantized, expected the weights before' \
 	other -q --method eora --reference gptq.h5 gptq.h5 -o x.h5

@@ -89,7 +89,7 @@ warns 'a format of keys where no model is run' 'without effect here: --kv-format
 	hessian-accum --kv-format int4 act.h5 -o no-keys.h5
 
 no 'tokens are expected' 2 '^hessian-accum: --tokens FILE is expected' hessian-accum "$model"
-no 'tokens are not wanted' 2 'goes with a model' hessian-accum --tokens t.h5 act.h5
+no 'tokens are not wanted' 2 'tokens requires a model' hessian-accum --tokens t.h5 act.h5
 no 'a shard' 2 "shard: '4/3'" run --shard 4/3 "$model"
 no 'a shard of nothing' 2 "shard: 'x'" run --shard x "$model"
 no 'a shard of Hessians' 2 'summed whole' hessian-accum --shard 1/2 h.h5

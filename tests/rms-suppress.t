@@ -93,9 +93,9 @@ no 'a model that is quantized' 1 \
 	'q.h5: /transformer/h/0/mlp/c_proj: is quantized already, expected a plain weight: run rms-suppress first' \
 	rms-suppress -q q.h5 -o r.h5
 no 'a model without online Hadamards' 1 \
-	'llama-gqa.h5: holds no layer behind an online Hadamard; hadamard-rotate makes them' rms-suppress \
+	'llama-gqa.h5: holds no layer with an online Hadamard; hadamard-rotate makes them' rms-suppress \
 	-q "$ref/llama-gqa.h5" -o r.h5
-no 'none that is selected' 1 'holds no layer behind an online Hadamard' \
+no 'none that is selected' 1 'holds no layer with an online Hadamard' \
 	rms-suppress -q --layers '*c_fc' model.h5 -o r.h5
 no 'other bits' 2 "bits: '4' is not one of 16, 8" rms-suppress --bits 4 model.h5 -o r.h5
 py unrotated

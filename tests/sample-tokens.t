@@ -37,7 +37,7 @@ no 'groups that do not divide a head' 1 'llama-gqa.h5: /config: heads have 8 cha
 	run --kv-format int4:5 "$model" -o none
 ok '... leave no file' test ! -e none
 py no_bos "$model"
-no 'no BOS' 1 'none.h5: /config: names no bos_token_id' run none.h5
+no 'no BOS' 1 'none.h5: /config: has no bos_token_id' run none.h5
 no 'nothing' 2 'length' run --length 0 "$model"
 no 'a negative temperature' 2 'temperature' run --temperature -1 "$model"
 

@@ -154,11 +154,11 @@ is 'the history has what decides the result, and that of the tokens' "$(history 
 history:tokens history:tokens:model'
 
 # options that do not go together, or change nothing
-no 'both' 2 'takes the place of --hessian' dpq-run --sequential --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
+no 'both' 2 'replaces --hessian' dpq-run --sequential --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
 no 'an order from a file' 2 '.-reorder that of --order' \
 	dpq-run --sequential --tokens text.h5 --order o.h5 tiny.h5 -o bad.h5
 no 'no tokens' 2 '.-tokens FILE is expected with --sequential' dpq-run --sequential tiny.h5 -o bad.h5
-no 'tokens alone' 2 '.-tokens goes with --sequential' dpq-run --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
+no 'tokens alone' 2 '.-tokens requires --sequential' dpq-run --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
 no 'shards, which are for files' 2 'shard' dpq-run --sequential --tokens text.h5 --shard 1/2 tiny.h5 -o bad.h5
 warns 'settings of a calibration without one' '.-ctx .without --sequential' \
 	dpq-run --compensate none --group 8 --ctx 16 tiny.h5 -o plain.h5

@@ -46,7 +46,7 @@ is 'a record tells where all came from' \
 # what else has changed
 others() { tensor-diff -r "$1" "$2" 2>err | grep -v '_proj	\|^all\|^tensor' | cut -f1,2,6 | xargs; tail -1 err; }
 is 'only layers have changed' "$(others "$model" q.h5)" "
-tensor-diff: of 7 other weights and biases 0 differ"
+tensor-diff: 0 of 7 other weights and biases differ"
 is 'a norm has changed' \
 	"$(others "$model" norm.h5 | sed 's/ [0-9.]*$//;1s/ [0-9.]*$//' | head -1)" '/model/norm/weight f32'
 is 'an embedding' "$(others "$model" embed.h5 | cut -d' ' -f1,2 | head -1)" '/model/embed_tokens/weight f32'
@@ -64,7 +64,7 @@ is '--layers: norms alone are no layer' "$(cat err)" 'tensor-diff: norm.h5: hold
 is '--layers selects what is looked at' "$(
 	tensor-diff -r "$model" --layers '*/0/*' norm.h5 2>&1 >x | tail -1
 	cut -f1 x | grep -c /0/
-)" "tensor-diff: of 2 other weights and biases 0 differ
+)" "tensor-diff: 0 of 2 other weights and biases differ
 7"
 
 no 'a reference is expected' 2 '--reference MODEL is expected' tensor-diff v.h5

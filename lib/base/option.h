@@ -26,7 +26,7 @@
 #include "base/option_row.h"
 
 #define OPTION_LAYERS(var) { 0, "layers", OPTION_SELECTION(var), "GLOB", \
-	"only layers whose path matches; !GLOB excludes; may be repeated" }
+	"only layers whose path matches (!GLOB: not)" }
 #define OPTION_SEED(var) { 0, "seed", OPTION_SIZE(var), "N", "seed of the random numbers", .otherwise = "0" }
 
 struct command {

@@ -43,7 +43,7 @@ struct report {
 };
 
 #define OPTION_REPORT(report) { 0, "report", OPTION_FILE(&(report)->path), "FILE", \
-	"also write the table of standard error to FILE; FILE.json: as JSON", .neutral = true }
+	"also write the table to FILE (.json: as JSON)", .neutral = true }
 /* Opens the file of --report, if given. Fatal error if it cannot be written or is an HDF5 file. */
 void report_open(struct report *r);
 /* Whether rows are printed or written. If not, numbers that only the report needs are not computed. */

@@ -405,5 +405,5 @@ static void end(struct export *e)
 }
 
 const struct target compressed_target = { "compressed-tensors",
-	"a folder of codes and scales, for vLLM and transformers", "blocks", begin, weight, folder_tensor,
+	"a folder of codes, for vLLM", "blocks", begin, weight, folder_tensor,
 	end };

@@ -169,6 +169,6 @@ static void end(struct export *e)
 	folder_end(e, NULL);
 }
 
-const struct target hf_target = { "hf", "a folder of plain weights, for transformers and what is built on it",
+const struct target hf_target = { "hf", "a folder of plain weights, for transformers",
 	"allow-rounding skip-compute blocks unify-scales report", folder_begin, folder_weight, folder_tensor,
 	end };

@@ -384,5 +384,5 @@ static void end(struct export *e)
 	free(r);
 }
 
-const struct target gguf_target = { "gguf", "a GGUF file of blocks of codes, for llama.cpp",
+const struct target gguf_target = { "gguf", "a GGUF file, for llama.cpp",
 	"skip-compute unify-scales file-size", begin, weight, tensor, end };

@@ -310,5 +310,5 @@ static void end(struct export *e)
 }
 
 const struct target gptq_target = { "gptq",
-	"a folder of codes and scales as GPTQ checkpoints have them, for GPTQModel and vLLM",
+	"a folder of codes, for GPTQModel and vLLM",
 	"blocks unify-scales", begin, weight, folder_tensor, end };

@@ -15,7 +15,7 @@
 
 #define CHECK_MAX 1e-4		/* largest difference that float32 explains */
 #define OPTION_CHECK(var) { 0, "check", OPTION_BOOL(var), NULL, \
-	"run the model before and after, print the largest difference of logits", .neutral = true }
+	"compare the logits before and after", .neutral = true }
 
 /* model_filter(); with `check`, a difference above `limit` is a fatal error before the last part is written.
  */

@@ -95,17 +95,17 @@ void windows_free(struct windows *w);
 
 /* Rows of options that tools share. */
 #define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE(var), "N", \
-	"ids per window (default: the model's positions, at most 2048)", .min = 2, .max = WINDOWS_LONGEST }
+	"ids per window (default: at most 2048)", .min = 2, .max = WINDOWS_LONGEST }
 #define OPTION_CONVENTION(var) { 0, "convention", \
 	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
 	"how the text is cut into windows", .otherwise = "gptq" }
 #define OPTION_STRIDE(var) { 0, "stride", OPTION_SIZE(var), "N", \
-	"ids from a sliding window to the next (default: half of --ctx)", \
+	"ids per sliding step (default: ctx/2)", \
 	.min = 1, .max = WINDOWS_LONGEST }
 #define STRIDE_IDLE(convention) \
 	{ (convention) != WINDOWS_SLIDING, "stride", "--convention is not sliding" }
 #define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
-	"only windows I, I + N, ..., counted from 1; auto: by the launcher", \
+	"windows I, I + N, ...; auto: from launcher", \
 	.otherwise = "1/1", .form = shard_form }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

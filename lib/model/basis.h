@@ -37,7 +37,7 @@ void basis_write(struct output *out, const char *basis);
 void basis_copy(struct output *out, const struct part *from);
 
 #define OPTION_FORCE_BASIS(var) { 0, "force-basis", OPTION_BOOL(var), NULL, \
-	"accept files whose layers see different inputs (attribute basis), with a warning" }
+	"accept inputs of different basis, and warn" }
 /* A row of option_idle(): the option has no effect unless bases differ. */
 #define BASIS_IDLE(differ) { !(differ), "force-basis", "the layers of all files have the same inputs" }
 /*

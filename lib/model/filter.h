@@ -43,7 +43,7 @@ struct filter filter_resume(const char *path, const char *kinds, const char *out
 /* Opens the output with --resume, for a filter that was opened without an output. */
 void filter_keep(struct filter *f, const char *output, const char *kind, struct report *report);
 #define OPTION_RESUME(var) { 0, "resume", OPTION_BOOL(var), NULL, \
-	"keep finished parts in FILE.part, and go on from those of a stopped run", \
+	"keep finished parts; continue a stopped run", \
 	.neutral = true }
 /* Reads the configuration of the model, if the first part has one. */
 void filter_config(struct filter *f);

@@ -24,8 +24,8 @@ void setting_format_or_none(void *format, const char *option, const char *text);
 
 /* Value: struct cache_format, all zero if the option is not given; G is from 1 to LINEAR_MAX. */
 #define OPTION_KV_FORMAT(var) { 0, "kv-format", OPTION_PARSED(struct cache_format, var, setting_kv_format), \
-	"FORMAT[:G]", "round keys and values, a scale for G channels of a head, or none " \
-	"(default: the model's)", .form = setting_kv_form }
+	"FORMAT[:G]", "format of keys and values (default: the model's)", \
+	.form = setting_kv_form }
 /* Parses the attribute of a file, which is never "none"; returns whether it is valid. */
 bool setting_kv_parse(struct cache_format *f, const char *text);
 void setting_kv_format(void *format, const char *option, const char *text);
@@ -33,7 +33,7 @@ char *setting_kv_form(const void *format);
 
 /* Value: bool, for format_ties(). */
 #define OPTION_TIES(var) { 0, "ties", OPTION_EITHER(var, format_tie_names), NULL, \
-	"where a weight halfway between two values goes", .otherwise = "even" }
+	"rounding halfway between two values", .otherwise = "even" }
 
 /* Value: long, the columns that share a scale; 0 for "channel", -1 for "tensor". */
 #define OPTION_GROUP(var) { 'g', "group", OPTION_PARSED(long, var, setting_group), "G|channel|tensor", \

@@ -79,7 +79,7 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 
 /* The option --force-tokens. */
 #define OPTION_FORCE_TOKENS(var) { 0, "force-tokens", OPTION_BOOL(var), NULL, \
-	"take tokens that were made for a vocabulary of another size" }
+	"accept tokens of another vocabulary size" }
 
 /*
  * The order with visual tokens first, then text, each in its order (MQuant section 4.1, AIFS:

@@ -36,13 +36,13 @@ struct method_options {
 extern const char *const method_yes_no[], *const method_scale8s[], *const method_act_modes[];
 
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
-	"scales of each token from R times its largest magnitude", .otherwise = "1", \
+	"clip each token at R max|x|", .otherwise = "1", \
 	.min = LINEAR_CLIP_MIN, .max = 1 }
 /* How a branch is stored: f32, f16, bf16, or FORMAT[:G] with a scale for G columns (without G: for a row). */
 struct branch_format { struct format format; long group; enum half_type type; };
 #define OPTION_BRANCH_FORMAT(var) { 0, "branch-format", \
 	OPTION_PARSED(struct branch_format, var, method_branch_format), \
-	"TYPE|FORMAT[:G]", "f32, f16, bf16, or a format with a scale for G columns (default: a row)", \
+	"TYPE|FORMAT[:G]", "type or format of the branch", \
 	.otherwise = "f16", .form = method_branch_form }
 void method_branch_format(void *format, const char *option, const char *text);
 char *method_branch_form(const void *format);
@@ -53,42 +53,42 @@ char *method_branch_form(const void *format);
 		.otherwise = "uint4" }, \
 	OPTION_GROUP(&(o)->method.solver.group), \
 	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
-		"what scales of groups are rounded to (default: f32; mxfp4: e8m0; nvfp4: e4m3fn)" }, \
+		"type of scales (default: that of the format)" }, \
 	{ 0, "scale-bits", OPTION_SIZE(&(o)->scale_bits), "N", \
-		"and to how many significant bits (default: all of the type)", .min = 1, .max = 24 }
+		"significant scale bits (default: all)", .min = 1, .max = 24 }
 #define METHOD_OPTIONS(o) \
 	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE), \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->method.solver.compute), "none|FORMAT", \
-		"format of the arithmetic (FP8: DPQ); none: 16-bit, GPTQ", .otherwise = "none" }, \
+		"compute format (FP8: DPQ)", .otherwise = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
-		"which error later columns make good", .otherwise = "both" }, \
+		"which errors later columns compensate", .otherwise = "both" }, \
 	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
-		"defaults of the choices below; inc is the released code", .otherwise = "late" }, \
-	{ .type = OPTION_HEADING, .help = "Choices that override the recipe" }, \
+		"defaults of the options below", .otherwise = "late" }, \
+	{ .type = OPTION_HEADING, .help = "Options that override the recipe" }, \
 	{ 0, "scale-search", OPTION_CHOICE(&(o)->method.solver.search, searches), NULL, \
-		"scales: by the range, by least error, by that of the output, by ranges learned there" }, \
+		"how the scale of a group is chosen" }, \
 	{ 0, "round-first", OPTION_EITHER(&(o)->method.solver.round_first, method_yes_no), NULL, \
 		"round to the compute format before coding" }, \
 	{ 0, "group-view", OPTION_CHOICE(&(o)->method.solver.group_view, group_views), NULL, \
-		"weights that a group's parameters come from" }, \
+		"weights that determine scales of groups" }, \
 	{ 0, "static-groups", OPTION_BOOL(&(o)->method.solver.static_groups), NULL, \
-		"parameters of the original groups, whatever the order" }, \
+		"scales of groups from uncompensated weights" }, \
 	{ 0, "scale8", OPTION_EITHER(&(o)->method.solver.scale8_channel, method_scale8s), NULL, \
-		"how many FP8 scales a weight has", .otherwise = "tensor" }, \
+		"one FP8 scale per tensor or channel", .otherwise = "tensor" }, \
 	{ 0, "pow2-scale", OPTION_EITHER(&(o)->method.solver.pow2_scale, method_yes_no), NULL, \
-		"FP8 scales rounded up to powers of two" }, \
+		"round FP8 scales up to powers of two" }, \
 	{ 0, "top", OPTION_REAL(&(o)->max), "Z", \
-		"FP8 scales are max|x|/Z, 1 <= Z <= the format's largest value (default: the recipe's)" }, \
+		"FP8 scales are max|x|/Z (default: the recipe's)" }, \
 	{ 0, "saturate", OPTION_REAL(&(o)->saturate), "V", \
-		"largest FP8 magnitude of a weight, in the same range (default: the recipe's)" }, \
+		"largest FP8 weight (default: the recipe's)" }, \
 	{ 0, "act-format", OPTION_FORMAT(&(o)->method.act_format), "FORMAT", \
-		"format of activations (default: that of the arithmetic)" }, \
+		"format of activations (default: --compute)" }, \
 	{ 0, "act-mode", OPTION_CHOICE(&(o)->method.act_mode, method_act_modes), NULL, \
-		"which scales activations are rounded under" }, \
+		"scales of activations" }, \
 	OPTION_ACT_CLIP(&(o)->act_clip), \
 	OPTION_TIES(&(o)->ties_away), \
 	{ 0, "damp", OPTION_REAL(&(o)->method.solver.damp), "LAMBDA", \
-		"added to the diagonal, times its mean", .otherwise = "0.01", .max = 1e6 }
+		"damping, times mean diagonal", .otherwise = "0.01", .max = 1e6 }
 
 /*
  * The method of the options. The recipe sets the options for which given() is false. If the format of inputs
