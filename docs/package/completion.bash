@@ -4,8 +4,8 @@
 #	. completion.bash						in bash, if `make install` did not do it
 #	autoload -Uz bashcompinit && bashcompinit && . completion.bash	in zsh
 #
-# Options and their values are those of TOOL --help, so that they are never out of date. A FORMAT is completed by
-# the formats that every tool knows, a GLOB by the layers of the HDF5 files on the command line, if h5ls is installed.
+# Options and their values come from TOOL --help, so they are never out of date. A FORMAT is completed by the formats
+# that all tools support, a GLOB by the layers of the HDF5 files on the command line, if h5ls is installed.
 
 _ptqtools_formats() {
 	local e m
@@ -13,7 +13,7 @@ _ptqtools_formats() {
 	for e in 1 2 3 4 5 6; do for m in 0 1 2 3 4 5 6; do [ $((e + m)) -gt 7 ] || echo "e${e}m$m"; done; done
 }
 
-# Layers, and patterns of those of one name in all blocks.
+# The layers of the files, and for each name a pattern of the layers with this name in all blocks.
 _ptqtools_layers() {
 	local file
 	for file in "${COMP_WORDS[@]}"; do
@@ -21,7 +21,7 @@ _ptqtools_layers() {
 	done | sed -n 's,^/\(.*\)/\(weight\|codes\|hessian\|order\) .*,\1,p' | awk '{ print; sub(/.*\//, "*/"); print }' | sort -u
 }
 
-# The argument of the option, or of the letter, as the help text has it.
+# The argument of an option or letter, from the help text.
 _ptqtools_argument() {
 	sed -n "s/^  \(-., \|    \)$1=\([^ ]*\).*/\2/p; s/^  $1, [^ ]*=\([^ ]*\).*/\1/p" | head -n 1
 }
@@ -39,7 +39,7 @@ _ptqtools() {
 	COMPREPLY=()
 	help=$("$tool" --help 2>/dev/null) || return 0
 	[ -z "$option" ] || argument=$(_ptqtools_argument "$option" <<<"$help")
-	[ -n "$argument" ] || argument=FILE	# of an option without argument: an operand follows
+	[ -n "$argument" ] || argument=FILE	# the option has no argument, an operand follows
 	case $argument in
 	FORMAT*) candidates=$(_ptqtools_formats | tr ' ' '\n') ;;
 	*'|FORMAT'*) candidates=$(_ptqtools_formats | tr ' ' '\n'; echo "${argument%%|*}") ;;
