@@ -34,5 +34,4 @@ $m	16	W4A8	DPQ	@$m-DPQ	64.58	52.64	81.25	59.86
 T
 }
 rows | tabulate table1 "$answered" answers
-picture table1 "Weights of the language model in 4 bits, groups of $group; the paper: Qwen2-VL-7B" "DPQ" \
-	"paper: mean of 3 sets, %"
+plot table1

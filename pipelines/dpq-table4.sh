@@ -41,4 +41,4 @@ W4A8	none	@W4A8-none W4A8-gar	32.812	80.99
 T
 say "output error: of layers, relative; KL: divergence from the unquantized model, nats a token, ± standard error;" \
 	"paper: rise of perplexity of an 8B model"
-group=$group plot table4
+plot table4

@@ -18,5 +18,5 @@ run_steps
 
 awk -f "$lib/fbquant-figure7.awk" model.tsv >"$part/figure7.tsv"
 table figure7
-plot figure7
+about="groups of 128, ${PTQ_THREADS:-$(nproc)} threads" plot figure7
 say "the paper (RTX 3090, whole model): fp16 48 tokens a second, int4 with a plain branch 46, FBQuant 61"

@@ -11,6 +11,7 @@ set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 begin "$name" "$@"
+group='16 or 32'	# of the plot
 
 calibrate
 for size in 16 32; do

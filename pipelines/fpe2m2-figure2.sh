@@ -31,4 +31,4 @@ rows() {
 	done
 }
 rows | tabulate figure2 "$columns" row
-group=$group plot figure2
+plot figure2

@@ -32,5 +32,4 @@ $m	W5A16	W5A16	E2M2	@$m-e2m2	76.5	2321
 T
 }
 rows | tabulate table2 "$answered" answers
-picture table2 "4 and 5 bits, a scale a row, rounded to nearest; the paper: Qwen2-VL-7B" "E2M2" \
-	"paper: mean of 5 sets, %"
+plot table2

@@ -18,5 +18,5 @@ e2m2	@e2m2-channel	72.9
 e3m1	@e3m1-channel	70.3
 e4m0	@e4m0-channel	59.2
 T
-picture table3 "Five bits shared out between exponent and mantissa, a scale a row, rounded to nearest" 'strcol(1)' 2 \
-	"paper: accuracy of Qwen2.5-7B, %"
+peaks
+say "table: $work/table3.tsv"

@@ -26,5 +26,4 @@ e2m2	channel	@e2m2-channel	72.9
 e2m2	group	@e2m2-group	72.7
 e2m2	gptq	@e2m2-gptq	72.2
 T
-picture table4 "Rounded to nearest with a scale a row, with groups of $group, and by GPTQ with a scale a row" \
-	'strcol(1).", ".strcol(2)' 3 "paper: accuracy of Qwen2.5-7B, %"
+plot table4

@@ -24,4 +24,4 @@ run_steps
 	done
 } >"$part/figure1b.tsv"
 table figure1b
-models=${models[*]} plot figure1b
+plot figure1b

@@ -34,6 +34,4 @@ $m	16	W16A8	text, 99	@$m-clip-text-99
 T
 }
 rows | tabulate table1 "$answered" answers
-title="Language model's inputs in int8, static scales by modality: "
-title+="ranges of visual or text tokens clipped at a percentile"
-picture table1 "$title" "no clipping" "paper: TextVQA, Qwen-VL, %"
+plot table1

@@ -53,6 +53,4 @@ W4A8 W4A8 MQuant 84.32 81.58
 T
 }
 rows | tabulate table2 "$answered" answers
-title="Weights and inputs quantized, static scales of inputs; "
-title+="the paper: Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm)"
-picture table2 "$title" "MQuant" "paper: TextVQA, %"
+plot table2

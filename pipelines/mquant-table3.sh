@@ -23,5 +23,5 @@ awk -f "$lib/mquant-table3.awk" block.tsv block.tsv >"$part/table3.tsv"
 table table3
 awk -f "$lib/mquant-table3-bytes.awk" memory.tsv >"$part/bytes.tsv"
 table bytes
-plot table3
+about="${PTQ_THREADS:-$(nproc)} threads" plot table3
 say "the paper (RTX 6000 Ada): figure 6 without numbers, 20 % over a scale a token and 80 % over 16 bits"

@@ -45,8 +45,7 @@ $m	W4A8	W4A8	MSQ+AIFS	@$m-aifs	84.32
 T
 }
 rows | tabulate table4 "$answered" answers
-picture table4 "Scales of the language model's int8 inputs, 4-bit weights (AWQ: inputs in 16 bits)" "MSQ" \
-	"paper: TextVQA, Qwen2-VL-7B, %"
+plot table4
 for m in "${models[@]}"; do
 	awk -v same="$(cell "$m-aifs.tsv" paired_same all)" 'BEGIN { exit same != 1 }' ||
 		fail 1 "$m: visual tokens first: another answer to some question, expected the same to all"

@@ -49,5 +49,4 @@ steps() {
 	done
 }
 steps | tabulate steps 'acc_delta acc_delta_se kl_delta kl_delta_se' differences
-picture table5 "W4A8 in encoder, projector and language model: what each part adds" "MQuant" \
-	"paper: TextVQA, Qwen2-VL-7B, %"
+plot table5

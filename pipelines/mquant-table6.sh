@@ -42,5 +42,4 @@ $m	W4A8	W4A8	MQuant, a scale a row	@$m-weights-mquant48	84.32
 T
 }
 rows | tabulate table6 "$answered" answers
-picture table6 "Weights alone, in groups of $group; the last row with int8 inputs" "GPTQ at 4 bits" \
-	"paper: TextVQA, Qwen2-VL-7B, %"
+plot table6

@@ -21,6 +21,6 @@ run_steps
 
 awk -f "$lib/mquant-table7.awk" layers.tsv decode.tsv >"$part/table7.tsv"
 table table7
-plot table7
+about="${PTQ_THREADS:-$(nproc)} threads" plot table7
 say "the paper, ms, prefill: BF16 1690, by token 1253, by modality 1085, visual first 1017;" \
 	"decoding: 17.5, 16.4, 13.06, packed 8.2"

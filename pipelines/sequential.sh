@@ -12,8 +12,9 @@ set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 begin "$name" "$@"
-weights="dpq-run --storage uint4 --group ${PTQ_GROUP:-128}" tokens="--tokens calib.h5 $window$limit"
-gar="--order gar --group ${PTQ_GROUP:-128}" runs=${PTQ_RUNS:-3}
+group=${PTQ_GROUP:-128}
+weights="dpq-run --storage uint4 --group $group" tokens="--tokens calib.h5 $window$limit"
+gar="--order gar --group $group" runs=${PTQ_RUNS:-3}
 
 calibrate
 step "gar-order -q --order none hessian.h5 -o none.h5"

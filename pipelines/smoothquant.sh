@@ -11,6 +11,7 @@ set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 begin "$name" "$@"
+group=tensor
 
 calibrate
 for alpha in 0.25 0.5 0.75 0.9; do
@@ -22,7 +23,7 @@ for alpha in $alphas; do
 	m=$alpha.h5 h=$alpha-hessian.h5
 	[ $alpha != none ] || m=model.h5 h=hessian.h5
 	step "msq-calib -q --act-format int8 --tokens calib.h5 $window$limit --clip 99.99 $m -o $alpha-clip.h5"
-	weights="dpq-run --storage int8 --group tensor --compensate none"
+	weights="dpq-run --storage int8 --group $group --compensate none"
 	measure A8-token-$alpha A8-token-0.5 "$weights --act-format int8 --act-mode dynamic-token --hessian $h $m"
 	measure A8-static-$alpha A8-static-0.5 "$weights --act-format int8 --act-mode static-tensor --hessian $h $m"
 	measure A8-99.99-$alpha A8-99.99-0.5 "$weights --hessian $h $alpha-clip.h5"

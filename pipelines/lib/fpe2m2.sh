@@ -9,8 +9,6 @@
 #
 #   quantized RUN...       the steps of these runs, and of those that they are paired with
 #   row COLUMNS RUN        its line of a table, under $columns; of the model itself if RUN is unquantized
-#   picture TABLE TITLE LABEL BITS PAPER   divergence, rise of the nll and the paper's numbers of TABLE.tsv: LABEL
-#                          of a row in gnuplot's words, BITS the first of $columns, PAPER what the paper's number is
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 begin fpe2m2 "$@"
@@ -65,4 +63,3 @@ row() {
 			"$2.stats" "$2.diff" "$2.report" "$2.paired" "$2.tsv"
 	fi
 }
-picture() { table=$1 title=$2 label=$3 bits=$4 paper=$5 plot "$1" "$here/plots/fpe2m2-tables.gp"; }

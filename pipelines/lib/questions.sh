@@ -26,9 +26,6 @@
 #                          is that and RMS
 #   awq_scaled M FORMAT GROUP, awq M FORMAT GROUP   the same by AWQ, of the language model alone: what is quantized,
 #                          and the command
-#   picture TABLE TITLE BASE PAPER   KL, right answers and the paper's numbers of TABLE.tsv, whose columns are
-#                          model, visual, language, way, $answered and paper: BASE is what all is paired with, PAPER
-#                          what the paper's number is
 #
 # The questions' tasks are easy or hard as below.
 # shellcheck source=pipelines/lib/common.sh
@@ -82,7 +79,7 @@ vision() {
 	model=${operands[0]-}
 	test=${operands[1]:-$here/../data/vlm/questions.jsonl} calib=${operands[2]:-$here/../data/vlm/calibration.jsonl}
 	models=(model) sources=("$model")
-	[ -n "$model" ] || models=(pre post) sources=("$here/../data/vlm-pre" "$here/../data/vlm-post")
+	[ -n "$model" ] || models=(pre post) sources=("$here/../data/vlm-pre" "$here/../data/vlm-post") about=data/vlm
 	for m in "${sources[@]}"; do
 		if [ -d "$m" ]; then readable "$m"/config.json "$m"/*.json "$m"/*.safetensors
 		else
@@ -163,4 +160,3 @@ choose() {
 		"--reference ${1%%-*}.h5$paired -o $1.record >$1.tsv"
 }
 answers() { awk -v easy=" $easy " -v hard=" $hard " -f "$lib/answers.awk" "$2.tsv"; }
-picture() { table=$1 title=$2 base=$3 paper=$4 models=${models[*]} plot "$1" "$here/plots/questions.gp"; }

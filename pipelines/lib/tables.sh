@@ -9,7 +9,9 @@
 #                          numbers separated by tabs
 #   comparison COLUMNS RUN BASE   those of two runs that `measure` made, as comparison.awk has them; $compared: the
 #                          usual
-#   plot NAME [FILE]       NAME.svg and NAME.png, which gnuplot makes of FILE, or of plots/SCRIPT.gp beside the script
+#   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
+#                          script, after plots/style.gp. Its second line has $about, or the name of the model;
+#                          $group; and the number of tokens or questions of the test set
 #   cell FILE NAME KEY     column NAME of the line that begins with KEY
 # shellcheck disable=SC2034
 compared='output_error error_percent error_percent_se nll nll_rise nll_rise_se nll_delta nll_delta_se
@@ -42,9 +44,32 @@ peaks() {	# what each tool took at most, of all runs that PTQ_LOG has
 	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' '$2 > m[$1] { m[$1] = $2 }
 		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
 }
+# called MODEL: the name of a model's file or folder. A file model.h5 has the name of its folder.
+called() {
+	local n=${1%/model.h5}
+	n=${n##*/} n=${n%.h5}
+	echo "${n//[[:cntrl:]]/?}"
+}
+described() {	# the group, and how much the test set has
+	local n=''
+	case ${group-} in
+		channel) echo -n ', one scale per row' ;;
+		tensor) echo -n ', one scale per tensor' ;;
+		?*) echo -n ", groups of $group" ;;
+	esac
+	if [ -e test/questions.jsonl ]; then n="$(grep -c . test/questions.jsonl) questions"
+	else n=$(awk -F '\t' '$1 == "tokens" && $2 ~ /^[0-9]+$/ { print $2 " tokens"; exit }' ./*.tsv); fi
+	echo -n "${n:+, $n}"
+}
+draw() {	# draw NAME FILE: $part/NAME.svg
+	export part
+	table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots gnuplot "$here/plots/style.gp" "$2"
+}
 plot() {
-	{ echo "part = '$part/'"; cat "${2:-${script%/*}/plots/$name.gp}"; } | gnuplot
-	mv -f "$part/$1.svg" "$part/$1.png" .
+	local of=${about-}
+	[ -n "$of" ] || [ -z "$model" ] || of=$(called "$model")
+	about=${of:+$of$(described)} model=$of draw "$1" "${2:-${script%/*}/plots/$name.gp}"
+	mv -f "$part/$1.svg" .
 	peaks
-	say "table: $work/$1.tsv  plot: $work/$1.svg, $work/$1.png"
+	say "table: $work/$1.tsv  plot: $work/$1.svg"
 }

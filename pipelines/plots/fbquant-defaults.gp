@@ -1,24 +1,20 @@
-# fbquant-defaults.gp -- the plot of fbquant-defaults.sh
-# part: the folder that it writes to, with a / at the end
-set datafile separator "\t"; set border 3; set tics nomirror; set grid; set key outside right top
-set logscale xy
-do for [t in "svg png"] {
-	if (t eq "svg") {
-		set terminal svg size 1100,440 font "sans,14" background "white"
-	} else {
-		set terminal pngcairo size 1100,440 font "sans,11"
-	}
-	set output part."defaults.".t
-	set multiplot layout 1,2 title "FBQuant's loss on its calibration (dashed) and held out" noenhanced
-	do for [b in "3 4"] {
-		set title b." bits"; set xlabel "learning rate"
-		set ylabel "relative output error of a layer"
-		plot for [i=1:4] "< awk -F '\\t' -v b=".b." -v s=".word("100 200 400 800", i). \
-			" '$1 == b && $2 == s && $4 == \"usual\"' defaults.tsv" using 3:6 \
-			with linespoints pt 7 lw 2 lc i title word("100 200 400 800", i)." steps", \
-			for [i=1:4] "< awk -F '\\t' -v b=".b." -v s=".word("100 200 400 800", i). \
-				" '$1 == b && $2 == s && $4 == \"usual\"' defaults.tsv" using 3:5 \
-				with linespoints pt 6 dt 2 lc i notitle
-	}
-	unset multiplot
-}
+# fbquant-defaults.gp -- the plot of fbquant-defaults.sh: the error on the test set, and how far it is above that of
+# the calibration set
+what = "FBQuant's error by learning rate and number of steps (3 and 4 bits)"
+about = "second block of ".about
+H = 640
+array name[4] = ["100 steps", "200 steps", "400 steps", "800 steps"]
+of(b, i) = only(sprintf('$1 == %d && $2 == %d && $4 == "usual"', b, 50 * 2 ** i))
+@begin
+@legend
+set multiplot layout 2,2 margins 0.11,0.98,0.09,down(116) spacing 0.1,0.12
+set logscale x; set xtics (0.0005, "" 0.001, 0.002, "" 0.005, 0.01, 0.03); set xrange [0.0004:0.04]; set key off
+do for [r=1:2] { do for [b=3:4] {
+	set title (r == 1 ? sprintf("%d bits", b) : "") offset 0,-0.6
+	set xlabel (r == 2 ? "learning rate" : "")
+	set ylabel (b == 4 ? "" : r == 1 ? "output error on the test set, 10⁻³" : "test set above calibration set, %")
+	plot for [i=1:4] of(b, i) using "lr":(r == 1 ? 1000 * column("heldout_error") : \
+		100 * (column("heldout_error") / column("calibration_error") - 1)) with linespoints lt i notitle
+	@panel
+} }
+unset multiplot

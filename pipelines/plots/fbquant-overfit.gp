@@ -1,22 +1,19 @@
 # fbquant-overfit.gp -- the plot of fbquant-overfit.sh
-# part: the folder that it writes to, with a / at the end
-set datafile separator "\t"; set border 3; set tics nomirror; set grid; set key outside right top
-set xlabel "tokens of the calibration"; set logscale x 2; set logscale y
-array way[4] = ["lowrank", "eora", "caldera", "fbquant"]
-array label[4] = ["SVD of the error", "EoRA", "CALDERA", "FBQuant"]
-array color[4] = ["#bbbbbb", "#4477aa", "#228833", "#cc6677"]
-do for [t in "svg png"] {
-	if (t eq "svg") {
-		set terminal svg size 900,460 font "sans,14" background "white"
-	} else {
-		set terminal pngcairo size 900,460 font "sans,11"
-	}
-	set output part."overfit.".t
-	set title "Branches beside weights of 3 bits: error where they were fitted (dashed) and on the ". \
-		"test set" noenhanced
-	set ylabel "relative output error of a layer"
-	plot for [i=1:4] "< awk -F '\\t' -v w='".way[i]."' '$2 == w' overfit.tsv" using 1:4 \
-		with linespoints pt 7 lw 2 lc rgb color[i] title label[i], \
-		for [i=1:4] "< awk -F '\\t' -v w='".way[i]."' '$2 == w' overfit.tsv" using 1:3 \
-			with linespoints pt 6 dt 2 lc rgb color[i] notitle
+what = "Branches with weights of 3 bits, fitted to few tokens"
+array name[4] = ["SVD of the error", "EoRA", "CALDERA", "FBQuant"]
+of(i) = only(sprintf('$2 == "%s"', word("lowrank eora caldera fbquant", i)))
+stats table using (1000 * column("calibration_error")) name "A" nooutput
+stats table using (1000 * column("heldout_error")) name "B" nooutput
+@begin
+@legend
+set multiplot layout 1,2 margins 0.1,0.98,0.14,down(114) spacing 0.07,0; set key off
+set logscale x 2; set xrange [200:21000]
+set yrange [0:1.1 * (A_max > B_max ? A_max : B_max)]; set xlabel "tokens of calibration"
+set xtics (256, 1024, 4096, 16384)
+do for [c in "calibration_error heldout_error"] {
+	set title (c eq "heldout_error" ? "on the test set" : "on the tokens of calibration") offset 0,-0.6
+	set ylabel (c eq "heldout_error" ? "" : "output error, 10⁻³")
+	plot for [i=1:4] of(i) using "tokens":(1000 * column(c)) with linespoints lt i
+	@panel
 }
+unset multiplot

@@ -1,29 +1,23 @@
 # fbquant-ranks.gp -- the plot of fbquant-ranks.sh
-# part: the folder that it writes to, with a / at the end
-set datafile separator "\t"; set border 3; set tics nomirror; set grid; set key top right
-set xlabel "bits a weight, branch included"; set logscale y
-array way[3] = ["lowrank", "eora", "fbquant"]
-array label[3] = ["SVD of the error", "EoRA", "FBQuant"]
-array color[3] = ["#bbbbbb", "#4477aa", "#cc6677"]
-do for [t in "svg png"] {
-	if (t eq "svg") {
-		set terminal svg size 1100,460 font "sans,14" background "white"
-	} else {
-		set terminal pngcairo size 1100,460 font "sans,11"
-	}
-	set output part."ranks.".t
-	set multiplot layout 1,2 title "Weights of 3 bits in groups of 128 with branches of rank 1, 2, 4, ". \
-		"... 32" noenhanced
-	do for [c in "4 8"] {
-		set ylabel (c eq "4" ? "relative output error of a layer" : \
-			"KL from the unquantized model, nats a token")
-		plot for [i=1:3] "< awk -F '\\t' -v w='".way[i]."' '$1 == w' ranks.tsv" using 3:int(c) \
-			with linespoints pt 7 lw 2 lc rgb color[i] title label[i], \
-			"< grep ^fbquant-int8 ranks.tsv" using 3:int(c) \
-				with points pt 8 ps 1.3 lc rgb "#cc6677" \
-				title "FBQuant, the highest rank in int8", \
-			"< grep ^gptq ranks.tsv" using 3:int(c):(substr(strcol(1), 6, 12)) \
-				with labels point pt 5 lc rgb "#228833" left offset 0.6,0.3 title "GPTQ, bits-group"
-	}
-	unset multiplot
-}
+what = "Weights of 3 bits with branches of growing rank, and GPTQ without a branch"
+bars = "one standard error over windows"
+array name[5] = ["SVD of the error", "EoRA", "FBQuant", "FBQuant, branch in int8", "GPTQ, bits-group"]
+of(i) = only(sprintf('$1 ~ /^(%s)$/', word("lowrank eora fbquant fbquant-int8 gptq.*", i)))
+groups(any) = strcol("way")[6:]; beside = 'left offset 0.8,0.3 font "sans-serif,12"'
+stats table using (1000 * column("output_error")) name "A" nooutput
+stats table using (1000 * column("kl")) name "B" nooutput
+@begin
+@legend
+set multiplot layout 1,2 margins 0.1,0.98,0.14,down(92) spacing 0.1,0; set key off
+set logscale y; set xlabel "bits per weight, branch included"; set offsets graph 0.04, graph 0.04, 0, 0
+set ylabel "output error, 10⁻³"
+set yrange [0.75 * A_min:1.4 * A_max]; set ytics (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+plot for [i=1:3] of(i) using "bits_a_weight":(1000 * column("output_error")) with linespoints lt i, \
+	for [i=4:5] of(i) using "bits_a_weight":(1000 * column("output_error")) with points lt i, \
+	of(5) using "bits_a_weight":(1000 * column("output_error")):(groups(0)) with labels @beside
+@panel
+set ylabel "KL divergence, 10⁻³ nats per token"; set yrange [0.75 * B_min:1.4 * B_max]
+plot for [i=1:3] of(i) using "bits_a_weight":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorlines lt i, \
+	for [i=4:5] of(i) using "bits_a_weight":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorbars lt i, \
+	of(5) using "bits_a_weight":(1000 * column("kl")):(groups(0)) with labels @beside
+unset multiplot

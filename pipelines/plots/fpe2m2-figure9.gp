@@ -1,45 +1,29 @@
 # fpe2m2-figure9.gp -- the plot of fpe2m2-figure9.sh
-# part: the folder that it writes to, with a / at the end
-set datafile separator "\t"; set border 3; set tics nomirror; set grid y; set yrange [0:0.5]
-set ytics 0.1; set style fill solid noborder
-kinds = system("awk -F '\t' 'NR > 1 && $1 != \"all\" && !($3 in seen) { seen[$3]; printf \"%s \", $3 }' ". \
-	"figure9.tsv")
-blocks = int(system("awk -F '\t' 'NR > 1 && $2 > m { m = $2 } END { print m + 0 }' figure9.tsv"))
-share = system("awk -F '\t' '$1 == \"all\" { printf \"%.1f\", $11 }' figure9.tsv")
-of(k) = "< awk -F '\t' '$3 == \"".word(kinds, k)."\"' figure9.tsv"
-across = words(kinds) < 4 ? words(kinds) : 4; down = (words(kinds) + across) / across
-set xrange [-0.4:blocks + 0.4]; step = blocks < 12 ? 1 : blocks < 40 ? 5 : 10
-set xtics 0,step nomirror; set ytics nomirror
-set arrow 1 from graph 0, first 0.12 to graph 1, first 0.12 nohead front dt 3 lw 2 lc "#666666"
-set arrow 2 from graph 0, first 0.28 to graph 1, first 0.28 nohead front dt 3 lw 2 lc "#666666"
-do for [t in "svg png"] {
-	if (t eq "svg") {
-		set terminal svg size 1180,640 font "sans,13" background "white"
-	} else {
-		set terminal pngcairo size 1180,640 font "sans,11"
-	}
-	set output part."figure9.".t
-	set multiplot layout down,across \
-		title "σ of the weights of an output channel (largest |w| = 1) over the blocks of the ". \
-		"model; ".share." % of all channels within 0.12 to 0.28 (paper: 97 %)" noenhanced
-	set key off; set xlabel "block"
-	do for [k=1:words(kinds)] {
-		set title word(kinds, k) noenhanced
-		set ylabel k % across == 1 || across == 1 ? "σ" : ""
-		plot of(k) using 2:6:10 with filledcurves lc "#cfdeee" notitle, \
-			"" using 2:7:9 with filledcurves lc "#8fb3d9" notitle, \
-			"" using 2:8 with linespoints pt 7 ps 0.6 lw 2 lc "#22558a" notitle, \
-			"" using 2:12 with lines dt 2 lw 2 lc "#cc3311" notitle
-	}
-	unset arrow; set key center center Left reverse samplen 3 spacing 1.4; unset border
-	unset tics; unset grid; unset xlabel; unset ylabel; set title " "
-	plot NaN with filledcurves lc "#cfdeee" title "5 to 95 % of the channels", \
-		NaN with filledcurves lc "#8fb3d9" title "25 to 75 %", \
-		NaN with linespoints pt 7 ps 0.6 lw 2 lc "#22558a" title "median", \
-		NaN with lines dt 2 lw 2 lc "#cc3311" title "as many normal weights", \
-		NaN with lines dt 3 lw 2 lc "#666666" title "0.12 and 0.28 (paper)"
-	unset multiplot; set border 3; set tics nomirror; set ytics 0.1; set xtics 0,step
-	set grid y
-	set arrow 1 from graph 0, first 0.12 to graph 1, first 0.12 nohead front dt 3 lw 2 lc "#666666"
-	set arrow 2 from graph 0, first 0.28 to graph 1, first 0.28 nohead front dt 3 lw 2 lc "#666666"
+what = "Spread of the weights of an output channel, σ (largest |w| = 1), by block and kind of layer"
+share = system("awk -F '\\t' '$1 == \"all\" { printf \"%.1f\", $11 }' ".table)
+about = env("model")."; ".share." % of all channels are within the paper's 0.12 to 0.28 (dotted; there 97 %)"
+kinds = system("awk -F '\\t' 'NR > 1 && $1 != \"all\" && !($3 in seen) { seen[$3]; printf \"%s \", $3 }' ".table)
+blocks = int(system("awk -F '\\t' 'NR > 1 && $2 > m { m = $2 } END { print m + 0 }' ".table))
+across = words(kinds) < 4 ? words(kinds) : 4; lines = (words(kinds) + across - 1) / across; H = 110 + 240 * lines
+of(k) = only('$3 == "'.word(kinds, k).'"')
+array name[4] = ["5 to 95 % of the channels", "25 to 75 %", "median", "as many normal weights (dashed)"]
+set linetype 1 lc rgb "#cfe3f2" pt 5; set linetype 2 lc rgb "#8fbfe0" pt 5
+set linetype 3 lc rgb color[1] pt 7; set linetype 4 lc rgb color[2] pt 0 dt 2
+set style fill solid noborder
+@begin
+@legend
+set multiplot layout lines,across margins 0.08,0.98,56.0 / H,down(108) spacing 0.035,84.0 / H
+set key off; set xrange [-0.4:blocks + 0.4]; set xtics 0,(blocks < 9 ? 2 : blocks < 40 ? 5 : 10)
+set yrange [0:0.5]; set ytics 0.1
+set xlabel "block" offset 0,0.5
+do for [k=1:words(kinds)] {
+	set title word(kinds, k) offset 0,-0.6
+	first = k % across == 1 || across == 1
+	set ylabel (first ? "σ" : ""); set format y (first ? "%g" : "")
+	plot of(k) using "block":"p5":"p95" with filledcurves lt 1, \
+		"" using "block":"p25":"p75" with filledcurves lt 2, \
+		"" using "block":"median" with linespoints lt 3 lw 1.5, "" using "block":"gaussian" with lines lt 4, \
+		for [i=1:2] (i == 1 ? 0.12 : 0.28) with lines lc rgb "#444444" lw 1 dt 3
+	@panel
 }
+unset multiplot

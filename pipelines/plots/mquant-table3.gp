@@ -1,34 +1,32 @@
 # mquant-table3.gp -- the plot of mquant-table3.sh
-# part: the folder that it writes to, with a / at the end
-set datafile separator "\t"; set datafile missing "-"; set border 3; set tics nomirror; set grid y
-set style fill solid 0.6
-do for [t in "svg png"] {
-	if (t eq "svg") {
-		set terminal svg size 1150,480 font "sans,13" background "white"
-	} else {
-		set terminal pngcairo size 1150,480 font "sans,11"
-	}
-	set output part."table3.".t
-	set multiplot layout 1,2 title "A prefill of Qwen2-VL-7B by the size of its picture: one block ". \
-		"here, the whole model in the paper" noenhanced
-	set key top left samplen 2; set xlabel "side of the picture, pixels"
-	set ylabel "faster than 16 bits, %"; set xrange [180:1780]; set xtics 280
-	set offsets 0, 0, graph 0.35, 0
-	plot 0 lt -1 dt 2 notitle, \
-		"< grep '\tw4a8-msq-aifs\t' table3.tsv" using 1:5 \
-			with linespoints lt 1 lw 2 pt 7 title "W4A8, a scale a modality", \
-		"" using 1:6 with linespoints lt 1 dt 3 pt 6 title "the paper's", \
-		"< grep '\tw4a8-token\t' table3.tsv" using 1:5 \
-			with linespoints lt 2 lw 2 pt 5 title "W4A8, a scale a token", \
-		"< grep '\tw4\t' table3.tsv" using 1:5 \
-			with linespoints lt 4 lw 2 pt 9 title "weights of 4 bits only", \
-		"" using 1:6 with linespoints lt 4 dt 3 pt 8 title "the paper's (AWQ)"
-	unset xrange; set xrange [-0.6:2.6]; set xtics autofreq; unset xlabel; set key top right
-	set ylabel "weights of the language model, GiB"; set yrange [0:*]; set boxwidth 0.35
-	plot "< grep -v w4a8-token bytes.tsv" \
-		using ($0 - 0.18):2:xticlabels(strcol(1) eq "f16" ? "16 bits" : \
-		strcol(1) eq "w4" ? "4 bits" : "W4A8") every ::1 with boxes lt 1 title "here", \
-		"" using ($0 + 0.18):4 every ::1 \
-			with boxes lt 3 title "the paper: all that is held, 1120 × 1120"
-	unset multiplot; unset xrange; unset yrange; unset offsets
+what = "A prefill of Qwen2-VL-7B by the size of its image, and the memory of its weights"
+about = about."; one block here, the whole model in the paper (RTX 6000 Ada)"
+array name[5] = ["W4A8, scale per modality", "W4A8, scale per token", "4-bit weights", "paper: W4A8", "paper: 4 bits"]
+set linetype 4 lc rgb color[1] pt 6; set linetype 5 lc rgb color[3] pt 8
+of(w) = only('$3 == "'.w.'"')
+@begin
+@legend
+set multiplot; set key off; set lmargin at screen 0.09; set rmargin at screen 0.5; set bmargin at screen 0.17
+set tmargin at screen down(96)
+set xlabel "side of the image, pixels"; set ylabel "faster than 16 bits, %"; set xrange [180:1780]
+set xtics (280, 560, 1120, 1680)
+plot 0 lc rgb "#444444" lw 1, of("w4a8-msq-aifs") using "side":"faster_percent" with linespoints lt 1, \
+	"" using "side":"paper_percent" with linespoints lt 4 dt 2, \
+	of("w4a8-token") using "side":"faster_percent" with linespoints lt 2, \
+	of("w4") using "side":"faster_percent" with linespoints lt 3, \
+	"" using "side":"paper_percent" with linespoints lt 5 dt 2
+@panel
+set border 1; set ytics scale 0; set ylabel ""; set yrange [-2.6:0.6]; set xrange [0:18]; set xtics 5
+set style fill solid 0.6 noborder
+set ytics ("16 bits" 0, "4 bits" -1, "W4A8" -2)
+bytes = "< awk -F '\\t' '$1 != \"w4a8-token\"' bytes.tsv"
+do for [i=1:2] {
+	set lmargin at screen (i == 1 ? 0.61 : 0.82); set rmargin at screen (i == 1 ? 0.79 : 0.98)
+	set xlabel (i == 1 ? "here: weights of the\nlanguage model, GiB" : "paper: all that\nis held, GiB") \
+		font "sans-serif,13"
+	plot bytes using 0:(-column(0)):(0):(column(i == 1 ? "model_gib" : "paper_gib")):(-column(0) - 0.25): \
+		(-column(0) + 0.25) with boxxyerror lt (i == 1 ? 1 : 8)
+	set format y ""
+	set ytics ("" 0, "" -1, "" -2)
 }
+unset multiplot

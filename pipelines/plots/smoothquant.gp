@@ -1,21 +1,11 @@
-# smoothquant.gp -- the plot of smoothquant.sh
-# part: the folder that it writes to, with a / at the end
-set datafile separator "\t"; set border 3; set tics nomirror; set grid y
-set xtics scale 0 noenhanced; set logscale y; set key outside right top
-set title "8-bit weights under rounded activations, by how much of the outliers the weights take\n". \
-	"bars: one standard error over windows" noenhanced
-set ylabel "KL from the model in 16 bits, nats a token"; set xlabel "α of smooth-scale"
-set xrange [-0.5:4.5]
-rows(i) = "< awk -F '\\t' -v w='".input[i]."' '$1 == w' smoothquant.tsv"
-array input[4] = ["A8-token", "A8-static", "A8-99.99", "A4-token"]
-array color[4] = ["#4477aa", "#cc6677", "#ccbb44", "#228833"]
-do for [t in "svg png"] {
-	if (t eq "svg") {
-		set terminal svg size 820,440 font "sans,14" background "white"
-	} else {
-		set terminal pngcairo size 820,440 font "sans,11"
-	}
-	set output part."smoothquant.".t
-	plot for [i=1:4] rows(i) using 0:3:4:xtic(2) \
-		with yerrorlines title input[i] noenhanced lc rgb color[i] pt 7 lw 2
-}
+# smoothquant.gp -- the plot of smoothquant.sh: KL in per cent of that at α = 0.5, with which the others are paired
+system("awk -F '\\t' -v OFS='\\t' 'NR == FNR { if ($2 == \"0.5\") kl[$1] = $3; next } ". \
+	"FNR == 1 { print $1, $2, \"kl_percent\", \"kl_percent_se\"; next } ". \
+	"{ print $1, $2, 100 * $5 / kl[$1], 100 * $6 / kl[$1] }' '".table."' '".table."' >'".part."/percent.tsv'")
+table = part."/percent.tsv"
+what = "8-bit weights under rounded activations: what SmoothQuant's α changes from α = 0.5"
+bars = "one standard error over windows"
+rows = "alpha"; series = "activations"; panels = "kl_percent"
+names = "none=not smoothed;0.25=α = 0.25;0.75=α = 0.75;0.9=α = 0.9;A8-token=int8, scale per token;". \
+	"A8-static=int8, static scale;A8-99.99=int8, static, clipped;A4-token=int4, scale per token"
+load "rows.gp"
