@@ -79,7 +79,7 @@ FAULT    := $(if $(filter fault,$T),$(FAULT))
 VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
-.PHONY: all help deps check bench bench-memory coverage lint static docs demo install uninstall clean packages check-packages
+.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-packages
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -120,6 +120,7 @@ help:
 	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
 	@echo 'make tags       names for editors (universal-ctags), functions made by CLONES() too'
 	@echo 'make docs       OPTIONS of the man pages, as --help has them'
+	@echo 'make plots      the plots of docs/results, from its tables'
 	@echo 'make install    into PREFIX=$(PREFIX)'
 	@echo 'make uninstall  removes from there what make install put'
 	@echo 'make clean      remove what was built'
@@ -258,7 +259,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh .ci/run | \
+	ls docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh docs/results/plots.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
@@ -272,6 +273,10 @@ docs: programs $(BUILD)/tests/hadamard
 	done
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) docs/man/options ptqtools >$(BUILD)/page && cp $(BUILD)/page docs/man/ptqtools.7
 	@{ sed '/^| order/,$$d' docs/hadamard.md; $(BUILD)/tests/hadamard table; } >$(BUILD)/page && cp $(BUILD)/page docs/hadamard.md
+
+# The plots of docs/results, from its tables.
+plots:
+	@docs/results/plots.sh
 
 demo: deps
 	@$(MAKE) --no-print-directory all

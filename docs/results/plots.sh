@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# plots.sh -- draws the plots of this folder again from its tables, as `plot` of the pipelines draws them (make plots)
+#
+# A line for each plot, with | between: its name, which its table has, too; the script in pipelines/plots, whose name
+# ends in that of the pipeline's table; the model, the groups and the number of tokens; more, with ; between: variables
+# of the script, and NAME.tsv=TABLE for further tables. bars=TEXT: other errors than those of tables that the pipeline
+# makes now.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+folder=$PWD here=$(realpath ../../pipelines) part=.
+# shellcheck source=pipelines/lib/tables.sh
+. "$here/lib/tables.sh"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
+	local name=$1 table=${2#*-} variables v
+	case $2 in gar-keys) table=keys ;; fp4|outliers|quarot|recipes|scale-search|sequential|smoothquant) table=$2 ;; esac
+	ln -s "$folder/$name.tsv" "$table.tsv"
+	IFS=';' read -ra variables <<<"$4"
+	for v in "${variables[@]}"; do case $v in
+		*.tsv=*) ln -s "$folder/${v#*=}" "${v%%=*}" ;;
+		*) export "${v?}" ;;
+	esac; done
+	about=$3 model=${3%%,*} draw "$table" "$here/plots/$2.gp"
+	mv "$table.svg" "$folder/$name.svg"
+}
+while IFS='|' read -r plot script about more; do
+	mkdir "$tmp/$plot"
+	(cd "$tmp/$plot" && one "$plot" "$script" "$about" "$more")
+done <<'T'
+dpq-figure4|dpq-figure4||
+dpq-table1|dpq-table1|data/vlm, groups of 128, 528 questions|
+dpq-table2-prose|dpq-table2|prose, groups of 128, 32640 tokens|
+dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over tokens
+dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
+dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|
+dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
+dpq-table4-prose|dpq-table4|prose, groups of 128, 32640 tokens|
+dpq-table4-smollm2|dpq-table4|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
+fbquant-defaults-prose|fbquant-defaults|prose, groups of 128, 32640 tokens|
+fbquant-figure4|fbquant-figure4|groups of 128, one thread|
+fbquant-figure7|fbquant-figure7|groups of 128, two threads|
+fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|
+fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|
+fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|
+fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
+fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|
+fpe2m2-figure2-prose|fpe2m2-figure2|prose, groups of 128, 32640 tokens|
+fpe2m2-figure3-babyllama|fpe2m2-figure3|babyllama-105|low=0.278737;high=0.429642;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-babyllama.tsv
+fpe2m2-figure3-prose|fpe2m2-figure3|prose|low=0.264899;high=0.387003;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-prose.tsv
+fpe2m2-figure7|fpe2m2-figure7|groups of 128, two threads|RATE=36.3;PEAK=395
+fpe2m2-figure9-babyllama|fpe2m2-figure9|babyllama-105|
+fpe2m2-figure9-prose|fpe2m2-figure9|prose|
+fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
+fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
+fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
+gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
+gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
+mquant-figure1b|mquant-figure1b|data/vlm|
+mquant-table1|mquant-table1|data/vlm, 528 questions|
+mquant-table2|mquant-table2|data/vlm, 528 questions|
+mquant-table3|mquant-table3|one thread|bytes.tsv=mquant-table3-bytes.tsv
+mquant-table4|mquant-table4|data/vlm, groups of 128, 528 questions|
+mquant-table5|mquant-table5|data/vlm, 528 questions|
+mquant-table6|mquant-table6|data/vlm, groups of 128, 528 questions|
+mquant-table7|mquant-table7|one thread|
+mquant-table8-prose|mquant-table8|prose, one scale per row, 32640 tokens|
+outliers-prose|outliers|prose, 32640 tokens|
+outliers-smollm2|outliers|SmolLM2-135M, 16384 tokens|
+quarot-prose|quarot|prose, one scale per row, 32640 tokens|
+quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens|
+recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
+recipes-prose|recipes|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
+scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|
+sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|
+smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|
+T
