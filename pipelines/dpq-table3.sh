@@ -29,12 +29,12 @@ columns='output_error nll nll_rise nll_rise_se nll_delta nll_delta_se kl kl_se k
 row() {	# of the model itself: nothing is compared with it
 	local nll
 	nll=$(awk -F '\t' '$1 == "nll" { print $2 }' reference.tsv)
-	if [ "$2" = model ]; then printf '0\t%s\t0\t0\t\t\t0\t0\t\t\t0\n' "$nll"
+	if [ "$2" = reference ]; then printf '0\t%s\t0\t0\t\t\t0\t0\t\t\t0\n' "$nll"
 	else comparison "$@"; fi
 }
 tabulate table3 "$columns" row <<'T'
 scheme	order	@	llama2_7b_ppl	llama2_7b_rise_percent	llama3_8b_ppl	llama3_8b_rise_percent
-16-bit	-	@model	5.472	0	6.238	0
+16-bit	-	@reference	5.472	0	6.238	0
 W8A8	-	@W8A8 W4A8-gar	5.502	0.55	6.311	1.15
 W4A16	full	@W4A16-full W4A8-gar	5.629	2.79	6.597	5.45
 W4A8	full	@W4A8-full W4A8-gar	5.662	3.36	6.935	10.04

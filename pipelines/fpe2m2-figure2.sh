@@ -24,7 +24,7 @@ paper() { case $1 in
 esac; }
 rows() {
 	printf 'family\tscales\tformat\t@\tpaper_table4\n'
-	printf 'unquantized\t-\tunquantized\t@unquantized\t72.7\n'
+	printf 'unquantized\t-\tunquantized\t@reference\t72.7\n'
 	for r in $runs; do
 		[[ $r = int* ]] && family=INT || family=E2Mx
 		printf '%s\t%s\t%s\t@%s\t%s\n' $family "${r#*-}" "${r%-*}" "$r" "$(paper "$r")"

@@ -13,7 +13,7 @@ run_steps
 # paper_mean: of the averages of Qwen2.5 3B, 7B, 14B, 72B, LLaMA3 8B, DPSK-DS-Qwen 14B, DPSK-DS-Llama 8B
 tabulate table1 "$columns" row <<'T'
 format	@	paper_mean	paper_7b
-unquantized	@unquantized	67.11	72.7
+unquantized	@reference	67.11	72.7
 int4	@int4-channel	51.29	48.5
 int5	@int5-channel	64.87	70.1
 nf5	@nf5-channel	66.79	72.5

@@ -12,7 +12,7 @@ run_steps
 
 tabulate table3 "$columns" row <<'T'
 format	@	paper
-unquantized	@unquantized	72.7
+unquantized	@reference	72.7
 e1m3	@e1m3-channel	70.1
 e2m2	@e2m2-channel	72.9
 e3m1	@e3m1-channel	70.3

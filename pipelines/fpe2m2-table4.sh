@@ -12,7 +12,7 @@ run_steps
 
 tabulate table4 "$columns" row <<'T'
 format	scales	@	paper
-unquantized	-	@unquantized	72.7
+unquantized	-	@reference	72.7
 int4	channel	@int4-channel	48.5
 int4	group	@int4-group	69.4
 int4	gptq	@int4-gptq	67.2

@@ -19,7 +19,8 @@ is 'the third two accuracies' "$(grep -c '^all	528	0\.' out3)" 2
 # What make demo prints is the table of this machine's kind, made of the file that docs/results has.
 shown=$(sed -n "s/^heads='\(.*\)'$/\1/p" "$top/pipelines/dpq-table4.sh")
 is 'the table of make demo' "$(sed -n '/^scheme  order/,/^```/p' "$top/README.md" | sed '$d')" \
-	"$(awk -v shown="$shown" -f "$top/pipelines/lib/show.awk" "$top/docs/results/dpq-table4-prose.tsv")"
+	"$(cd "$top/pipelines/lib" &&
+		awk -v shown="$shown" -f numbers.awk -f show.awk ../../docs/results/dpq-table4-prose.tsv)"
 
 # Links of all pages: files, and headings of them.
 is 'links lead somewhere' "$(py dead_links "$top")" ''

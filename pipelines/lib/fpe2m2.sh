@@ -8,7 +8,7 @@
 # folder, so that no run is made twice. PTQ_LIMIT: first tokens of the calibration set only.
 #
 #   quantized RUN...       the steps of these runs, and of those that they are paired with
-#   row COLUMNS RUN        its line of a table, under $columns; of the model itself if RUN is unquantized
+#   row COLUMNS RUN        its line of a table, under $columns; of the model itself if RUN is reference
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 begin fpe2m2 "$@"
@@ -55,7 +55,7 @@ quantized() {
 }
 row() {
 	local base
-	if [ "$2" = unquantized ]; then
+	if [ "$2" = reference ]; then
 		awk -f "$lib/fpe2m2-model.awk" reference.stats reference.tsv
 	else
 		base=$(pair "$2")

@@ -1,25 +1,11 @@
 # show.awk -- a table for readers: numbers rounded, X ± X_se in one column, columns aligned
 #
-#   awk -v shown='NAME NAME=HEAD ...' -f show.awk TABLE.tsv
+#   awk -v shown='NAME NAME=HEAD ...' -f numbers.awk -f show.awk TABLE.tsv
 #
-# shown: the columns, with their heads, where _ is a blank; all without it. An error has two digits, and its value as
-# many decimals; other numbers have four digits.
+# shown: the columns, with their heads, where _ is a blank; all without it.
 BEGIN { FS = "\t" }
 
 function width(s) { gsub(/[\200-\277]/, "", s); return length(s) }	# bytes of UTF-8 that begin a character
-function is_number(s) { return s ~ /^[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]+)?$/ }
-function whole(s) { return s ~ /^[-+]?[0-9]+$/ }
-
-function with_error(x, se,   decimals) {
-	if (!is_number(x) || !is_number(se) || se + 0 <= 0)
-		return rounded(x)
-	decimals = 1 - floor(log(se) / log(10) + 1e-9)
-	if (decimals < 0)
-		decimals = 0
-	return sprintf("%.*f ± %.*f", decimals, x, decimals, se)
-}
-function floor(x) { return x < int(x) ? int(x) - 1 : int(x) }
-function rounded(x) { return is_number(x) && !whole(x) ? sprintf("%.4g", x) : x }
 
 NR == 1 {
 	for (i = 1; i <= NF; i++)

@@ -16,9 +16,10 @@
 #
 # A step is made if its files are there and its key is that of the run that made them: the digest of its command
 # line, of the tools in it, and of the files that it reads. Where any of these is another, it is made again; where a
-# tool changes and makes the same file as before, what is made of that file stays. Keys are in .steps.
+# tool changes and makes the same file as before, what is made of that file stays. Keys are in .steps, and in
+# .steps/PIPELINE.commands the steps of the last complete run in their order: results, a tab, the command.
 declare -A digests=() maker=() unmade=()
-lines=() results=() shown=() failing=() singly=() made=0 all=0
+lines=() results=() shown=() failing=() singly=() made=0 all=0 commands=''
 state_of() { stat -Lc "$1 %i %s %y" -- "$1"; }
 
 digest() {	# digest FILE: sets $digest; it is computed once for each state of the file
@@ -75,14 +76,15 @@ look() {	# look FOLDER: goes there, or, where there is none, to an empty one, wh
 	fi
 	cd "$folder" || exit
 }
-tell() {	# tell MADE NAME COMMAND: what --dry-run and --status say of a step
-	local end=''
+tell() {	# tell MADE RESULTS COMMAND: what --dry-run and --status say of a step, and what is kept of it
+	local end='' last=${2##* }
 	[[ $3 != *'&&'* ]] || end=' || exit'	# bash -e goes on where a command before && fails
 	all=$((all + 1))
 	[ -z "$1" ] || made=$((made + 1))
 	case $mode$1 in
-		status) printf 'to do\t%s\n' "$2" ;;
-		status*) printf 'done\t%s\n' "$2" ;;
+		make*) commands+=$2$'\t'$3$'\n' ;;
+		status) printf 'to do\t%s\n' "$last" ;;
+		status*) printf 'done\t%s\n' "$last" ;;
 		*) echo "${1:+# done: }$3$end" ;;
 	esac
 }
@@ -96,8 +98,8 @@ now() {
 		*) text+=" $word" ;;
 	esac; done
 	! is_made "$text $how$out" "$out" || have=yes
+	tell "$have" "$out" "$(printf '%q ' "$@")$how$out"
 	if [ $mode != make ]; then
-		tell "$have" "$out" "$(printf '%q ' "$@")$how$out"
 		[ -n "$have" ] || unmade[$out]=now
 	elif [ -z "$have" ]; then
 		say "${out%.*}"
@@ -112,9 +114,11 @@ now() {
 once() { now "$1" '-o ' "${@:2}"; }
 keep() { now "$1" '>' "${@:2}"; }
 link() {	# always anew: an older link may point at a place where another file lies by now
+	local command
+	command=$(printf 'ln -sf %q %q' "$2" "$1")
 	case $mode in
-		make) ln -s "$2" "$part/$1" && mv -f "$part/$1" . ;;
-		dry-run) printf 'ln -sf %q %q\n' "$2" "$1" ;;
+		make) ln -s "$2" "$part/$1" && mv -f "$part/$1" . && commands+=$1$'\t'$command$'\n' ;;
+		dry-run) echo "$command" ;;
 	esac
 }
 
@@ -256,7 +260,7 @@ tell_steps() {
 	for i; do
 		have=
 		! step_is_made "$i" || have=yes
-		tell "$have" "${results[i]##* }" "${shown[i]}"
+		tell "$have" "${results[i]}" "${shown[i]}"
 		for out in ${results[i]}; do
 			unset "unmade[$out]"
 			[ -n "$have" ] || unmade[$out]=now
@@ -278,10 +282,18 @@ run_steps() {
 		[ ${#ready[@]} != 0 ] || fail 1 "steps that wait for each other: ${shown[pending[0]]}"
 		if [ $mode = make ]; then
 			make_steps "${ready[@]}"
-			for i in "${ready[@]}"; do for out in ${results[i]}; do unset "unmade[$out]"; done; done
+			for i in "${ready[@]}"; do
+				tell yes "${results[i]}" "${shown[i]}"
+				for out in ${results[i]}; do unset "unmade[$out]"; done
+			done
 		else tell_steps "${ready[@]}"; fi
 		pending=(${rest[@]+"${rest[@]}"})
 	done
+	if [ $mode = make ]; then
+		printf %s "$commands" >"$part/commands"
+		mv -f "$part/commands" ".steps/$name.commands"
+		return
+	fi
 	[ $mode != status ] || say "$made of $all steps are done: $work"
-	[ $mode = make ] || exit 0
+	exit 0
 }

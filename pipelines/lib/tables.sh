@@ -6,7 +6,8 @@
 #   tabulate NAME COLUMNS FUNCTION [SHOWN]   a table whose lines are on standard input: the first has names of
 #                          columns, the others their values, separated by tabs. In place of the COLUMNS (names,
 #                          separated by blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints,
-#                          numbers separated by tabs
+#                          numbers separated by tabs. The first WORD is a run, RUN.* the files of its steps;
+#                          .steps/NAME.runs keeps the words of each line
 #   comparison COLUMNS RUN BASE   those of two runs that `measure` made, as comparison.awk has them; $compared: the
 #                          usual
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
@@ -18,19 +19,21 @@ compared='output_error error_percent error_percent_se nll nll_rise nll_rise_se n
 	kl kl_se kl_delta kl_delta_se'
 
 table() { mv -f "$part/$1.tsv" . && show "$@"; }
-show() { awk -v shown="${2-}" -f "$lib/show.awk" "$1.tsv"; }
+show() { awk -v shown="${2-}" -f "$lib/numbers.awk" -f "$lib/show.awk" "$1.tsv"; }
 tabulate() {
-	local line values left right words columns
+	local line values left right words columns runs=''
 	read -rd '' -a columns <<<"$2" || true
 	values=$(IFS=$'\t'; echo "${columns[*]}")
 	while IFS= read -r line; do
 		left=${line%%@*} right=${line#*@}
 		[ "$line" != "$left" ] || fail 1 "$1: a line of the table without @: $line"
 		read -ra words <<<"${right%%$'\t'*}"
+		runs+="${words[*]}"$'\n'
 		[ ${#words[@]} = 0 ] || values=$("$3" "${columns[*]}" "${words[@]}")
 		[[ $right = *$'\t'* ]] && right=$'\t'${right#*$'\t'} || right=
 		printf '%s%s%s\n' "$left" "$values" "$right"
 	done >"$part/$1.tsv"
+	printf %s "$runs" >".steps/$1.runs"
 	table "$1" "${4-}"
 }
 comparison() {
