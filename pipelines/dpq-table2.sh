@@ -37,18 +37,18 @@ run_steps
 
 columns='output_error kl kl_se kl_delta kl_delta_se nll_rise nll_rise_se nll_delta nll_delta_se ppl_rise_percent'
 tabulate table2 "$columns" comparison <<'T'
-scheme	method	@
-W4A16	RTN	@W4A16-RTN W4A16-GPTQ-gar
-W4A16	GPTQ, none	@W4A16-GPTQ-none W4A16-GPTQ-gar
-W4A16	GPTQ, gar	@W4A16-GPTQ-gar W4A16-GPTQ-gar
-W4A16	GPTQ, full	@W4A16-GPTQ-full W4A16-GPTQ-gar
-W4A8	RTN	@W4A8-RTN W4A8-DPQ-gar
-W4A8	GPTQ naive, gar	@W4A8-GPTQ-naive-gar W4A8-DPQ-gar
-W4A8	DPQ, none	@W4A8-DPQ-none W4A8-DPQ-gar
-W4A8	DPQ, gar	@W4A8-DPQ-gar W4A8-DPQ-gar
-W4A8	DPQ, full	@W4A8-DPQ-full W4A8-DPQ-gar
-W4A8	DPQ, gar, paper	@W4A8-DPQ-gar-paper W4A8-DPQ-gar
-W4A8	DPQ, gar, inc (240)	@W4A8-DPQ-gar-inc W4A8-DPQ-gar
+scheme	method	@	paper_accuracy
+W4A16	RTN	@W4A16-RTN W4A16-GPTQ-gar	
+W4A16	GPTQ, none	@W4A16-GPTQ-none W4A16-GPTQ-gar	
+W4A16	GPTQ, gar	@W4A16-GPTQ-gar W4A16-GPTQ-gar	
+W4A16	GPTQ, full	@W4A16-GPTQ-full W4A16-GPTQ-gar	
+W4A8	RTN	@W4A8-RTN W4A8-DPQ-gar	63.54
+W4A8	GPTQ naive, gar	@W4A8-GPTQ-naive-gar W4A8-DPQ-gar	64.69
+W4A8	DPQ, none	@W4A8-DPQ-none W4A8-DPQ-gar	
+W4A8	DPQ, gar	@W4A8-DPQ-gar W4A8-DPQ-gar	68.15
+W4A8	DPQ, full	@W4A8-DPQ-full W4A8-DPQ-gar	
+W4A8	DPQ, gar, paper	@W4A8-DPQ-gar-paper W4A8-DPQ-gar	
+W4A8	DPQ, gar, inc (240)	@W4A8-DPQ-gar-inc W4A8-DPQ-gar	
 T
 plot table2
-say "the paper (Llama-2-7B, mean accuracy of five tasks): BF16 68.64, DPQ 68.15, naive GPTQ 64.69, RTN 63.54"
+say "the paper: mean accuracy of five tasks, %, of Llama-2-7B, which has 68.64 in BF16"
