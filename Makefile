@@ -282,8 +282,8 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@pipelines/dpq-table4.sh
 
-# What pipelines read: parts of scripts, plots, models, questions, their images.
-DATA = $(wildcard pipelines/*/* data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
+# What pipelines read: the list of papers' items, parts of scripts, plots, models, questions, their images.
+DATA = $(wildcard docs/papers.md pipelines/*/* data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
 # A file for each command, which bash loads when it is first completed.
 COMPLETIONS := share/bash-completion/completions
 install uninstall: export INTO := $(DESTDIR)$(PREFIX)

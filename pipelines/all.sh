@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# all.sh [PIPELINE...] -- every table and figure of the papers beside ours, on one page
+#
+# Runs PIPELINEs (dpq-table4), without them all that docs/papers.md names for a table or a figure, on the embedded
+# models, and writes PTQ_RESULTS/index.html (results/index.html): the tables and plots that are there, the
+# paper's numbers beside ours, for each row the commands that made it. What is done is not made again. A pipeline that
+# fails is named, here and on the page, and the status is 1. Pipelines that measure time need the programs of
+# `make bench`.
+#
+# All pipelines take about HOURS hours of processor time, FBQuant's most of it.
+#
+# --page: runs nothing, and writes the page of what is there.
+set -euo pipefail
+# shellcheck source=pipelines/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
+# shellcheck source=pipelines/lib/page.sh
+. "$lib/page.sh"
+about_inputs() { :; }
+page=''
+for a in "$@"; do
+	shift
+	if [ "$a" = --page ]; then page=yes; else set -- "$@" "$a"; fi
+done
+arguments 99 "$@"
+items=$(awk -f "$lib/items.awk" "$here/../docs/papers.md")
+mapfile -t pipelines < <(cut -f 5 <<<"$items" | tr ' ' '\n' | awk '$0 != "-" && !seen[$0]++')
+for p in "${operands[@]}"; do
+	[[ " ${pipelines[*]} " = *" $p "* ]] || fail 2 "$p: no table or figure of docs/papers.md names this pipeline"
+done
+[ ${#operands[@]} = 0 ] || pipelines=("${operands[@]}")
+
+status=0 part=''
+trap leave EXIT
+if [ -z "$page" ]; then
+	for p in "${pipelines[@]}"; do
+		option=()
+		[ $mode = make ] || option=("--$mode")
+		"$here/$p.sh" ${option[@]+"${option[@]}"} || { failed[$p]=yes status=1; say "$p: failed"; }
+	done
+fi
+[ $mode = make ] || exit $status
+
+folder=${PTQ_RESULTS:-results}
+mkdir -p "$folder"
+folder=$(realpath -- "$folder")
+part=$(mktemp -d "$folder/part.XXXXXX")
+page "$items" >"$part/index.html"
+mv -f "$part/index.html" "$folder"
+say "page: $folder/index.html"
+exit $status
