@@ -20,7 +20,7 @@ cat >"$tree/docs/papers.md" <<'MD'
 | eq. 1: none | `dpq-run` | | implemented | |
 | figure 1: <none> & nothing | `gar-order` | | implemented | |
 | figure 2: same as table 1 | `dpq-run`; `pipelines/dpq-table1.sh` | | implemented | |
-| table 1: two runs | `pipelines/dpq-table1.sh` | | agrees in part: a < b | [dpq](results/dpq.md#x), [no](results/no.md) |
+| table 1: two runs | `pipelines/dpq-table1.sh` | | agrees in part: a < b | [dpq](results/dpq.md), [no](results/no.md) |
 | table 2: fails | `pipelines/dpq-table2.sh` | | differs: all | [dpq](results/dpq.md) |
 MD
 cat >"$tree/pipelines/dpq-table1.sh" <<SH
@@ -35,6 +35,7 @@ begin "\$name" "$tmp/m.h5" "\$@"
 step "tensor-stats -q model.h5 >stats.tsv"
 step "hadamard-rotate -q --seed 1 model.h5 -o one.h5"
 step "tensor-stats -q one.h5 >one.tsv"
+step "exmy-sweep --tsv --table layer model.h5 >layer.tsv"
 step "awk 'NR <3 && 1 > 0' stats.tsv >two.tsv"
 run_steps
 values() { [ "\$2" = one ] && printf '0.00123456\t0.000321\t\t5\n' || printf -- '-1.5e-07\t0\t7\t<i>\n'; }
@@ -61,7 +62,7 @@ is '... names what is missing, and nothing else is written' "$(py missing "$page
 	'dpq-table1 dpq-table2 index.html'
 no 'a pipeline of no table' 2 '^all: recipes: no table or figure of docs/papers.md' "$all" recipes
 "$all" --status >status 2>said
-is 'status: of each pipeline' "$? $(cut -f 1 status | sort | uniq -c | xargs)" '1 4 to do'
+is 'status: of each pipeline' "$? $(cut -f 1 status | sort | uniq -c | xargs)" '1 5 to do'
 ok '... what fails is said' grep -qx 'all: dpq-table2: failed' said
 "$all" --dry-run dpq-table1 >commands 2>said
 is 'dry run: the commands' "$? $(wc -c <said) $(grep -c 'tensor-stats -q one.h5 >one.tsv' commands)" '0 0 1'
@@ -81,8 +82,8 @@ work=$(echo "$PTQ_RESULTS"/dpq-table1/*)
 is 'HTML is whole, links and ids are' "$(py wrong "$page")" ''
 is 'numbers are those of the table, with errors beside them' "$(py numbers "$page" "$work/table1.tsv")" ''
 is '... the paper'"'"'s are marked' "$(py theirs "$page")" 'paper_ppl 5.5 6.25'
-is 'each row has its commands, and those before them' "$(py commands "$page")" 'one & only: 2
-<two>: 2'
+is 'each row has its commands, and those before them' "$(py commands "$page")" 'one & only: 3
+<two>: 3'
 ok '... as they are' grep -q "<code>awk 'NR &lt;3 &amp;&amp; 1 &gt; 0' stats.tsv &gt;two.tsv</code>" "$page"
 ok 'what the pipeline asks, and the paper says' \
 	sh -c 'grep -q "a &lt; b" "$1" && grep -q "the paper (a model): 1 &amp; 2, or 3" "$1"' sh "$page"

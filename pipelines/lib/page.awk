@@ -118,7 +118,8 @@ function table(   r, i) {
 			"<th class=theirs colspan=" theirs " scope=colgroup>the paper</th></tr>"
 	printf "<tr>"
 	for (i = 1; i <= shown; i++)
-		printf "<th scope=col%s>%s</th>", side(i), head(cell[1, column[i]]) (error[i] ? " ± se" : "")
+		printf "<th scope=col%s>%s%s</th>", i <= labels ? " class=label" : side(i), \
+			head(cell[1, column[i]]), error[i] ? " ± se" : ""
 	print "</tr>\n</thead>\n<tbody>"
 	for (r = 2; r <= lines; r++) {
 		printf "<tr>"

@@ -28,7 +28,7 @@ place_of() {	# place_of PIPELINE: sets $place, its folder of results, or $why it
 	else why=$(tail -n 1 "$part/why" | html); fi
 }
 tables_of() {	# tables_of PIPELINE: names of its tables and plots
-	sed '/^#/d' "$here/$1.sh" | grep -oE '\b(tabulate|table|plot|picture) [a-z][a-z0-9-]*' |
+	sed '/^#/d' "$here/$1.sh" | grep -oE '(^|[^-])\b(tabulate|table|plot|picture) [a-z][a-z0-9-]*' |
 		awk '!seen[$2]++ { print $2 }'
 }
 histories() {	# of the files of $place: name, a line of the history
