@@ -41,7 +41,7 @@ run_steps
 values() { [ "\$2" = one ] && printf '0.00123456\t0.000321\t\t5\n' || printf -- '-1.5e-07\t0\t7\t<i>\n'; }
 tabulate table1 'kl kl_se empty more' values 'way' <<'T'
 way	@	paper_ppl
-one & only	@one	5.5
+one & only	@one	5.500
 <two>	@two	
 other	@nothing here	6.25
 T
@@ -81,7 +81,7 @@ Table 2: fails'
 work=$(echo "$PTQ_RESULTS"/dpq-table1/*)
 is 'HTML is whole, links and ids are' "$(py wrong "$page")" ''
 is 'numbers are those of the table, with errors beside them' "$(py numbers "$page" "$work/table1.tsv")" ''
-is '... the paper'"'"'s are marked' "$(py theirs "$page")" 'paper_ppl 5.5 6.25'
+is '... the paper'"'"'s are marked, and as they are printed' "$(py theirs "$page")" 'paper_ppl 5.500 6.25'
 is 'each row has its commands, and those before them' "$(py commands "$page")" 'one & only: 3
 <two>: 3'
 ok '... as they are' grep -q "<code>awk 'NR &lt;3 &amp;&amp; 1 &gt; 0' stats.tsv &gt;two.tsv</code>" "$page"

@@ -97,7 +97,7 @@ function is_label(c,   r) {
 }
 function value(r, i,   x, exact, text) {
 	exact = x = cell[r, column[i]]
-	text = error[i] ? with_error(x, cell[r, error[i]]) : rounded(x)
+	text = i > shown - theirs ? x : error[i] ? with_error(x, cell[r, error[i]]) : rounded(x)
 	if (error[i] && cell[r, error[i]] != "")
 		exact = x " ± " cell[r, error[i]]
 	if (is_number(x)) {
