@@ -117,7 +117,7 @@ help:
 	@echo 'make coverage   lines that the tests run, by folder and file (gcov)'
 	@echo 'make valgrind   short tests and every tool under valgrind'
 	@echo 'make fuzz       libFuzzer programs of the readers (clang)'
-	@echo 'make lint       warnings, cppcheck, shellcheck, layers, man pages'
+	@echo 'make lint       warnings, cppcheck, shellcheck, layers, spelling, man pages'
 	@echo 'make tags       names for editors (universal-ctags), functions made by CLONES() too'
 	@echo 'make docs       OPTIONS of the man pages, as --help has them'
 	@echo 'make plots      the plots of docs/results, from its tables'
@@ -263,6 +263,7 @@ static:
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
+	@tests/spelling
 	@$(MAKE) --no-print-directory programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) tests/pages
 
