@@ -79,7 +79,7 @@ FAULT    := $(if $(filter fault,$T),$(FAULT))
 VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
-.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-packages
+.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-deps deb
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -123,6 +123,7 @@ help:
 	@echo 'make plots      the plots of docs/results, from its tables'
 	@echo 'make install    into PREFIX=$(PREFIX)'
 	@echo 'make uninstall  removes from there what make install put'
+	@echo 'make deb        a Debian package in build/deb, made by debhelper'
 	@echo 'make clean      remove what was built'
 
 # Says what is missing, and stops.
@@ -132,7 +133,7 @@ packages:
 deps:
 	@tests/packages --install $(BUILD_PACKAGES)
 
-check-packages:
+check-deps:
 	@tests/packages --install $(BUILD_PACKAGES) $(CHECK_PACKAGES)
 
 # gcc 12 ends with an internal error on a bound of one of its arrays.
@@ -153,11 +154,11 @@ else
 bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
 endif
 	$(if $(Q),@echo "  LINK  $@")
-	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
-	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
 # It sees what products of the pass are given, and what they give.
 $(BUILD)/tests/bf16_pass $(BUILD)/tests/bf16_pass-avx512: LDLIBS += -Wl,--wrap=product_input,--wrap=product_run
@@ -172,7 +173,7 @@ $(BUILD)/again/%.o: %.c VERSION
 
 $(TWICE): $(BUILD)/tests/%-avx512: $(BUILD)/again/tests/%.o $(AGAIN) $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
-	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
 $(BUILD)/vq8/%.o: %.c VERSION
 	@mkdir -p $(@D)
@@ -182,11 +183,11 @@ $(BUILD)/vq8/%.o: %.c VERSION
 $(BUILD)/vq8/bin/%: $(BUILD)/bin/%.o $(VQ8) $(BUILD)/libptq.a
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  LINK  $@")
-	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
 $(BENCHES): $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
-	$(Q)$(CC) $(CFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
 # Fuzzers of the readers: with main.c for the tests, with libFuzzer by `make fuzz`.
 FUZZ_MAIN = $(BUILD)/tests/fuzz/main.o
@@ -198,7 +199,7 @@ $(FUZZERS): SHARED := 1
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/survive.o $(FUZZ_MAIN) $(BUILD)/libptq.a
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  LINK  $@")
-	$(Q)$(CC) $(CFLAGS) $(WRAP) -fopenmp -o $@ $^ $(LDLIBS) $(FUZZ_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(WRAP) -fopenmp -o $@ $^ $(LDLIBS) $(FUZZ_LIBS)
 
 # build/clang/fuzz/READER FOLDER: see docs/robustness.md
 fuzz:
@@ -219,7 +220,7 @@ $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 .PRECIOUS: $(BUILD)/%.o
 -include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d $(BUILD)/vq8/*/*.d $(BUILD)/vq8/lib/*/*.d)
 
-check: check-packages
+check: check-deps
 	@$(MAKE) --no-print-directory test-programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) PTQ_BUILD=$(abspath $(BUILD)) prove $(PROVE) -e '' $(SCRIPTS) \
 		$(filter-out $(BUT:%=$(BUILD)/tests/%),$(TESTS)) $(FAULT)
@@ -249,7 +250,7 @@ bench: all
 bench-memory: all
 	@tests/bench/memory
 
-lint: check-packages
+lint: check-deps
 	@$(MAKE) --no-print-directory test-programs BUILD=build/lint CFLAGS='-O1 -Werror' PROGRAMS='$(TOOLS:%=build/lint/bin/%.o)'
 	@$(MAKE) --no-print-directory static
 
@@ -259,7 +260,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh docs/results/plots.sh .ci/run | \
+	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh docs/results/plots.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
@@ -307,6 +308,19 @@ uninstall:
 	@for f in $(wildcard pipelines/*.sh pipelines/*.awk) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@rm -f "$$INTO/share/ptqtools/ptqtools.py" "$$INTO/share/ptqtools/__pycache__"/ptqtools.*.pyc
 	@[ ! -d "$$INTO/share/ptqtools" ] || find "$$INTO/share/ptqtools" -depth -type d -exec rmdir --ignore-fail-on-non-empty {} +
+
+# In a copy of the sources with a folder debian, by the flags of docs/package/debian/rules; its changelog is docs/changes.md.
+DEB := build/deb/ptqtools
+deb:
+	@command -v dh >/dev/null || { echo 'packages are missing; as root: apt-get install debhelper' >&2; exit 1; }
+	@rm -rf build/deb && mkdir -p $(DEB)
+	@tar -ch --exclude=__pycache__ CITATION.cff LICENSE Makefile README.md VERSION data docs lib pipelines tests/packages \
+		$(wildcard bin/*.c) | tar -x -C $(DEB)
+	@cp -R docs/package/debian $(DEB) && docs/package/changelog docs/changes.md >$(DEB)/debian/changelog
+	$(Q)cd $(DEB) && env -u CFLAGS -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
+		dpkg-buildpackage -b -us -uc >../log 2>&1 || { tail -n 20 ../log >&2; exit 1; }
+	@rm -rf $(DEB)
+	@ls build/deb/*.deb
 
 tags:
 	ctags --regex-C='/^CLONES\([^,]*,[^,]*, *([A-Za-z_0-9]+)/\1/f/' -R lib bin
