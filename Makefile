@@ -79,7 +79,7 @@ FAULT    := $(if $(filter fault,$T),$(FAULT))
 VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
-.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-deps deb
+.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-deps deb check-package
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -124,6 +124,7 @@ help:
 	@echo 'make install    into PREFIX=$(PREFIX)'
 	@echo 'make uninstall  removes from there what make install put'
 	@echo 'make deb        a Debian package in build/deb, made by debhelper'
+	@echo 'make check-package  as root: the package in a new Debian: built, installed, used and removed (debootstrap)'
 	@echo 'make clean      remove what was built'
 
 # Says what is missing, and stops.
@@ -321,6 +322,10 @@ deb:
 		dpkg-buildpackage -b -us -uc >../log 2>&1 || { tail -n 20 ../log >&2; exit 1; }
 	@rm -rf $(DEB)
 	@ls build/deb/*.deb
+
+check-package:
+	@tests/packages --install debhelper debootstrap lintian
+	@prove -v tests/package.sh
 
 tags:
 	ctags --regex-C='/^CLONES\([^,]*,[^,]*, *([A-Za-z_0-9]+)/\1/f/' -R lib bin

@@ -12,13 +12,14 @@ def anchors(page):
     return {h if not plain[:i].count(h) else f"{h}-{plain[:i].count(h)}" for i, h in enumerate(plain)}
 
 
-def dead_links(top):
+def dead_links(top, elsewhere=None):
+    """But for those that begin with elsewhere."""
     top = pathlib.Path(top)
     for page in (top / "README.md", *sorted(top.glob("docs/**/*.md"))):
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
         for link in re.findall(r"\]\(([^)\s]+)\)|(?:href|src)=\"([^\"]+)\"", text):
             link = link[0] or link[1]
-            if re.match(r"https?:", link):
+            if re.match(r"https?:", link) or (elsewhere and link.startswith(elsewhere)):
                 continue
             path, _, anchor = link.partition("#")
             target = (page.parent / path).resolve() if path else page
