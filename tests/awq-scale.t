@@ -123,7 +123,8 @@ no 'no means' 1 'without.h5: /model/layers/0/self_attn/q_proj/mean_abs: is missi
 no 'another width' 1 'narrow.h5: /model/layers/0/self_attn/q_proj' awq-scale --hessian narrow.h5 "$g" -o r.h5
 no 'a Hessian that is not symmetric' 1 'crooked.h5: /model/layers/0/self_attn/q_proj/hessian: is not symmetric' \
 	awq-scale --hessian crooked.h5 "$g" -o r.h5
-no 'a scale for a tensor' 2 '--group: tensor' awq-scale --group tensor --hessian llama-gqa-h.h5 "$g" -o r.h5
+no 'a scale for a tensor' 2 '--group: is tensor, expected a number or channel' \
+	awq-scale --group tensor --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'a format that is none' 2 'storage' awq-scale --storage int99 --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'scales of another type' 2 '--scale-dtype: mxfp4 has scales in e8m0' \
 	awq-scale --storage mxfp4 --scale-dtype f16 --hessian llama-gqa-h.h5 "$g" -o r.h5

@@ -124,7 +124,7 @@ refused 'words that are not filled' 'has 24 rows and 44 columns: .* codes of 4 b
 	--storage int4 -g 4 --layers '*/down_proj' phi3-window.h5
 refused 'Conv1D' 'is transposed in a checkpoint of its class' --storage int8 -g 4 gpt2.h5
 refused 'an embedding' 'is an embedding, for which' --storage int4 -g 16 --layers '*/embed_tokens' llama.h5
-refused 'an encoder of images' '(--to gptq has no codes|is a convolution)' --storage int8 -g 2 llava.h5
+refused 'an encoder of images' '(is quantized, but --to gptq has no codes|is a convolution)' --storage int8 -g 2 llava.h5
 printf '%s\n' '*/gate storage=int8' >router
 refused 'a router' 'is quantized, but --to gptq has no codes for this layer' \
 	--plan router --storage int8 -g 4 --layers '/*/layers/*' mixtral.h5
