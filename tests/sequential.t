@@ -155,7 +155,7 @@ history:tokens history:tokens:model'
 
 # options that do not go together, or change nothing
 no 'both' 2 'replaces --hessian' dpq-run --sequential --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
-no 'an order from a file' 2 '.-reorder that of --order' \
+no 'an order from a file' 2 '.-sequential replaces --hessian, and --reorder replaces --order' \
 	dpq-run --sequential --tokens text.h5 --order o.h5 tiny.h5 -o bad.h5
 no 'no tokens' 2 '.-tokens FILE is expected with --sequential' dpq-run --sequential tiny.h5 -o bad.h5
 no 'tokens alone' 2 '.-tokens requires --sequential' dpq-run --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
