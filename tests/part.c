@@ -179,7 +179,7 @@ static void bad_input(void **state)
 	fails(1, "No space left", "$P m.h5 -o /dev/full");
 	fails(2, "too many", "$P m.h5 m.h5");
 	fails(2, "no option --nothing", "$P --nothing");
-	fails(1, "cannot create a file beside", "$P m.h5 -o no/such/folder");
+	fails(1, "cannot create a file in its folder", "$P m.h5 -o no/such/folder");
 	assert_int_equal(sh("echo old > keep; $P cut -o keep 2> err; test `cat keep` = old && "
 		"test -z \"`ls -A | grep ptq`\""), 0);
 	assert_int_equal(sh("ln -sf target link; : > target; $P m.h5 -o link && test -L link && "
