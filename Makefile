@@ -209,9 +209,15 @@ fuzz:
 fuzz-programs: $(FUZZERS)
 
 # Calls of the C library that fail.
-$(FAULT): $(BUILD)/tests/fault/fault.o | $(BUILD)/tests/fault/shim.so
+$(FAULT): SHARED := 1
+$(FAULT): $(BUILD)/tests/fault/fault.o | $(BUILD)/tests/fault/shim.so $(TOOLS:%=$(BUILD)/tests/fault/bin/%)
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -o $@ $^
+
+$(BUILD)/tests/fault/bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS)
 
 $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 	@mkdir -p $(@D)

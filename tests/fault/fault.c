@@ -13,8 +13,8 @@
  * If the call was made by a library, the library may crash or print its own message (HDF5 1.10 does); the
  * number of such cases is printed. The folder must be clean then too.
  *
- * Prints TAP; runs in the project's folder. Needs PTQ_BIN, the folder of the tools. usage: fault [RUN
- * [FUNCTION]]
+ * The tools are those in bin, in the folder of this program, linked with the shared HDF5: so the shim can tell
+ * its calls from those of the tools. Prints TAP; runs in the project's folder. usage: fault [RUN [FUNCTION]]
  */
 #include <dirent.h>
 #include <errno.h>
@@ -260,15 +260,14 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 /* Creates the inputs in a separate folder; sets PATH for the tools and the path of the shim. */
 static void prepare(const char *self, char folder[])
 {
-	const char *bin = getenv("PTQ_BIN");
-	char *tools = bin ? realpath(bin, NULL) : NULL, *tiny = realpath("tests/tiny", NULL),
-		*tests = realpath("tests", NULL), *program = realpath(self, NULL);
+	char *tiny = realpath("tests/tiny", NULL), *tests = realpath("tests", NULL), *program = realpath(self, NULL);
 	char *path;
 
-	if (!tools || !tiny || !tests || !program || !mkdtemp(folder) ||
-		asprintf(&path, "%s:%s", tools, getenv("PATH")) < 0)
-		give_up("PTQ_BIN, tests/tiny");
+	if (!tiny || !tests || !program || !mkdtemp(folder))
+		give_up("tests/tiny");
 	*strrchr(program, '/') = 0;
+	if (asprintf(&path, "%s/bin:%s", program, getenv("PATH")) < 0)
+		give_up("PATH");
 	snprintf(shim, sizeof shim, "%s/shim.so", program);
 	setenv("PATH", path, 1);
 	setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -282,7 +281,7 @@ static void prepare(const char *self, char folder[])
 		"hessian-accum -q -j1 --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5 &&"
 		"dpq-run -q -j1 --compensate none --group 4 model.h5 -o quantized.h5"))
 		give_up("the inputs");
-	free(tools), free(tiny), free(tests), free(program), free(path);
+	free(tiny), free(tests), free(program), free(path);
 }
 
 int main(int argc, char *argv[])
