@@ -15,7 +15,8 @@
 # KEY stands for the inputs and the settings. What is not yet whole is in $part, a folder that only this process has. It
 # is locked while this process or one that it started runs; those that are not locked are removed.
 shopt -s inherit_errexit
-lib=$(dirname "$(realpath "${BASH_SOURCE[0]}")") here=${lib%/lib} script=$(realpath "$0")
+{ read -rd '' lib; read -rd '' script; } < <(realpath -z -- "${BASH_SOURCE[0]}" "$0")
+lib=${lib%/*} here=${lib%/lib}
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
 tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate
 	hessian-accum images-import ln2rms model-export model-import msq-calib rms-suppress roofline sample-tokens
@@ -80,8 +81,9 @@ readable() {	# readable FILE...
 		{ : <"$f"; } 2>/dev/null || fail 1 "$f: cannot be read"
 	done
 }
-is_hdf5() { head -c 4 "$1" | cmp -s - <(printf '\211HDF'); }
-is_gguf() { head -c 4 "$1" | cmp -s - <(printf GGUF); }
+begins() { local LC_ALL=C bytes=''; IFS= read -rN 4 bytes <"$1" || true; [ "$bytes" = "$2" ]; }	# begins FILE BYTES
+is_hdf5() { begins "$1" $'\211HDF'; }
+is_gguf() { begins "$1" GGUF; }
 sums() {	# sums ROLE FILE|FOLDER|'': what this input is; where it lies does not matter
 	local LC_ALL=C
 	echo "$1:"
@@ -93,8 +95,8 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	key=$({
 		echo "$2"
 		for s in "${settings[@]}"; do printf '%s=%s\0' "$s" "${!s-}"; done
-	} | sha256sum | cut -c 1-16)
-	work=${PTQ_RESULTS:-results}/$1/$key
+	} | sha256sum)
+	work=${PTQ_RESULTS:-results}/$1/${key:0:16}
 	[[ $work = /* ]] || work=$PWD/$work
 	[[ ${runner[0]} != */* ]] || runner[0]=$(realpath -- "${runner[0]}")
 	[ $mode = make ] || { look "$work"; return; }

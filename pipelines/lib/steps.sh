@@ -14,59 +14,67 @@
 #   keep FILE COMMAND...   the same of COMMAND >FILE
 #   link FILE TARGET       FILE is TARGET, an input
 #
-# A step is made if its files are there and its key is that of the run that made them: the digest of its command
-# line, of the tools in it, and of the files that it reads. Where any of these is another, it is made again; where a
-# tool changes and makes the same file as before, what is made of that file stays. Keys are in .steps, and in
-# .steps/PIPELINE.commands the steps of the last complete run in their order: results, a tab, the command.
-declare -A digests=() maker=() unmade=()
+# A step is made if its files are there and its key is that of the run that made them: its command line, and the digests
+# of the tools in it and of the files that it reads. Where any of these changes, it is made again; where a tool changes
+# and makes the same file as before, what is made of that file stays. Keys are in .steps, with the digests of files
+# (.steps/digests), and in .steps/PIPELINE.commands the steps of the last complete run in their order: results, a tab,
+# the command.
+declare -A digests=() states=() maker=() unmade=()
 lines=() results=() shown=() failing=() singly=() made=0 all=0 commands=''
-state_of() { stat -Lc "$1 %i %s %y" -- "$1"; }
 
-digest() {	# digest FILE: sets $digest; it is computed once for each state of the file
-	local state was='' kept=.steps/$1.sum
-	state=$(state_of "$1") digest=${digests[$1]-}
-	if [ "${digest%%|*}" != "$state" ]; then
-		digest=
-		if [[ $1 != */* ]] && [ -e "$kept" ]; then { read -r was && read -r digest; } <"$kept" || true; fi
-		if [ "$was" != "$state" ] || [ -z "$digest" ]; then
-			digest=$(sha256sum <"$1")
-			digest=${digest%% *}
-			if [[ $1 != */* && $mode = make ]]; then
-				printf '%s\n' "$state" "$digest" >"$part/sum"
-				mv -f "$part/sum" "$kept"
-			fi
-		fi
-		digests[$1]="$state|$digest"
+# digest FILE...: sets digests[FILE]. A digest is computed once for each state of a file: inode, size, time
+digest() {
+	local file state sum changed=()
+	if [ ${#states[@]} = 0 ] && [ -e .steps/digests ]; then
+		while read -r sum state && IFS= read -r file; do states[$file]=$state digests[$file]=$sum; done <.steps/digests
 	fi
-	digest=${digest##*|}
+	while IFS= read -rd '' file && IFS= read -rd '' state; do
+		[ "${states[$file]-}" = "$state" ] || changed+=("$file")
+		states[$file]=$state
+	done < <(stat -L --printf '%n\0%i %s %y\0' -- "$@")
+	[ ${#changed[@]} != 0 ] || return 0
+	while IFS= read -rd '' sum; do digests[${sum:66}]=${sum%% *}; done < <(sha256sum -z -- "${changed[@]}")
+	[ $mode = make ] || return 0
+	for file in "${!states[@]}"; do
+		[[ $file = *$'\n'* ]] || printf '%s %s\n%s\n' "${digests[$file]}" "${states[$file]}" "$file"
+	done >"$part/digests"
+	mv -f "$part/digests" .steps
 }
 words() { read -ra words <<<"${1//[^A-Za-z0-9_.\/+,:@%-]/ }"; }	# names in a command line
-key_of() {	# key_of COMMAND RESULT...: sets $key; files that are not there have no digest
-	local word file text=$1 words
+# inputs_of COMMAND RESULT...: adds tools and files that COMMAND reads to $names, and their paths to $paths
+inputs_of() {
+	local word words
 	words "${1//$'\n'/ }"
 	for word in "${words[@]}"; do
-		if [[ " ${tools[*]} " = *" $word "* ]]; then file=$(type -P "$word")
-		elif [[ " ${*:2} " != *" $word "* && -f $word && -r $word ]]; then file=$word
+		if [[ " ${tools[*]} " = *" $word "* ]]; then hash "$word" && paths+=("${BASH_CMDS[$word]}")
+		elif [[ " ${*:2} " != *" $word "* && -f $word && -r $word ]]; then paths+=("$word")
 		else continue; fi
-		digest "$file"
-		text+=$'\n'"$word $digest"
+		names+=("$word")
 	done
-	key=$(sha256sum <<<"$text")
-	key=${key%% *}
+}
+key_of() {	# key_of COMMAND RESULT...: sets $key, once `digest` has seen its inputs; files that are absent have no line
+	local i names=() paths=()
+	inputs_of "$@"
+	key=$1
+	for i in "${!names[@]}"; do key+=$'\n'"${names[i]} ${digests[${paths[i]}]-}"; done
+}
+kept_key() {	# kept_key RESULT: sets $kept, the key of the run that made it
+	kept=''
+	[ ! -e ".steps/$1.key" ] || IFS= read -rd '' kept <".steps/$1.key" || kept=${kept%$'\n'}
 }
 is_made() {	# is_made COMMAND RESULT...: and sets $key
-	local file words was=''
+	local file words kept
 	words "${1//$'\n'/ }"
 	for file in "${words[@]}"; do [ -z "${unmade[$file]-}" ] || [[ " ${*:2} " = *" $file "* ]] || return 1; done
 	key_of "$@"
 	for file in "${@:2}"; do [ -e "$file" ] || return 1; done
-	[ ! -e ".steps/${*: -1}.key" ] || was=$(<".steps/${*: -1}.key")
-	[ "$was" = "$key" ]
+	kept_key "${*: -1}"
+	[ "$kept" = "$key" ]
 }
 
 look() {	# look FOLDER: goes there, or, where there is none, to an empty one, which is removed at the end
 	local folder=$1 tool
-	tool=$(type -P eval-ppl)
+	hash eval-ppl && tool=${BASH_CMDS[eval-ppl]}
 	# shellcheck disable=SC2016
 	[ $mode != dry-run ] ||
 		printf 'set -euo pipefail\nPATH=%q:$PATH\nmkdir -p %q && cd %q || exit\n' "${tool%/*}" "$1" "$1"
@@ -91,14 +99,17 @@ tell() {	# tell MADE RESULTS COMMAND: what --dry-run and --status say of a step,
 # now FILE HOW COMMAND...: for the key an input is a slash, since the folder's has what is in it, and a program its
 # digest
 now() {
-	local out=$1 how=$2 text='' word have='' began
+	local out=$1 how=$2 text='' word have='' began command names=() paths=()
 	shift 2
 	for word; do case $word in
-		*/*) if [[ $text = '' ]]; then digest "$word"; text+=$digest; else text+=' /'; fi ;;
+		*/*) if [[ $text = '' ]]; then digest "$word"; text+=${digests[$word]}; else text+=' /'; fi ;;
 		*) text+=" $word" ;;
 	esac; done
+	inputs_of "$text" "$out"
+	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
 	! is_made "$text $how$out" "$out" || have=yes
-	tell "$have" "$out" "$(printf '%q ' "$@")$how$out"
+	printf -v command '%q ' "$@"
+	tell "$have" "$out" "$command$how$out"
 	if [ $mode != make ]; then
 		[ -n "$have" ] || unmade[$out]=now
 	elif [ -z "$have" ]; then
@@ -235,8 +246,15 @@ command_of() {	# command_of STEP: the line that makes it, $key being its key
 }
 # shellcheck disable=SC2086
 step_is_made() { is_made "${shown[$1]}${singly[$1]:+ on $(machine)}" ${results[$1]}; }
+digest_inputs() {	# digest_inputs STEP...: of all tools and files that these read
+	local i names=() paths=()
+	# shellcheck disable=SC2086
+	for i; do inputs_of "${shown[i]}" ${results[i]}; done
+	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
+}
 make_steps() {	# make_steps STEP...: those that are not made
-	local i line text='' todo=() keys=() missing='' by=("${runner[@]}") status=0
+	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") status=0
+	digest_inputs "$@"
 	for i; do
 		step_is_made "$i" && continue
 		todo+=("$i") keys[i]=$key
@@ -248,7 +266,8 @@ make_steps() {	# make_steps STEP...: those that are not made
 	"${by[@]}" <<<"${text%$'\n'}" || status=$?
 	for i in "${todo[@]}"; do
 		line=${results[i]##* }
-		[ "$(cat ".steps/$line.key" 2>/dev/null)" = "${keys[i]}" ] || missing+=", ${line%.*}"
+		kept_key "$line"
+		[ "$kept" = "${keys[i]}" ] || missing+=", ${line%.*}"
 	done
 	missing=${missing:+; missing: ${missing#, }}
 	[ $status = 0 ] || fail 1 "'${by[*]}' ended with status $status$missing"
@@ -257,6 +276,7 @@ make_steps() {	# make_steps STEP...: those that are not made
 }
 tell_steps() {
 	local i out have
+	digest_inputs "$@"
 	for i; do
 		have=
 		! step_is_made "$i" || have=yes
