@@ -26,7 +26,9 @@ lines=() results=() shown=() failing=() singly=() made=0 all=0 commands=''
 digest() {
 	local file state sum changed=()
 	if [ ${#states[@]} = 0 ] && [ -e .steps/digests ]; then
-		while read -r sum state && IFS= read -r file; do states[$file]=$state digests[$file]=$sum; done <.steps/digests
+		while read -r sum state && IFS= read -r file; do
+			states[$file]=$state digests[$file]=$sum
+		done <.steps/digests
 	fi
 	while IFS= read -rd '' file && IFS= read -rd '' state; do
 		[ "${states[$file]-}" = "$state" ] || changed+=("$file")
@@ -52,7 +54,8 @@ inputs_of() {
 		names+=("$word")
 	done
 }
-key_of() {	# key_of COMMAND RESULT...: sets $key, once `digest` has seen its inputs; files that are absent have no line
+# key_of COMMAND RESULT...: sets $key from the digests of its inputs. Files that are absent have no line in it
+key_of() {
 	local i names=() paths=()
 	inputs_of "$@"
 	key=$1

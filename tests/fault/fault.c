@@ -13,8 +13,9 @@
  * If the call was made by a library, the library may crash or print its own message (HDF5 1.10 does); the
  * number of such cases is printed. The folder must be clean then too.
  *
- * The tools are those in bin, in the folder of this program, linked with the shared HDF5: so the shim can tell
- * its calls from those of the tools. Prints TAP; runs in the project's folder. usage: fault [RUN [FUNCTION]]
+ * The tools are those in bin, in the folder of this program, linked with the shared HDF5: so the shim can
+ * tell its calls from those of the tools. Prints TAP; runs in the project's folder.
+ * usage: fault [RUN [FUNCTION]]
  */
 #include <dirent.h>
 #include <errno.h>
@@ -260,8 +261,8 @@ static void each(const char *name, const char *command, bool to_pipe, const char
 /* Creates the inputs in a separate folder; sets PATH for the tools and the path of the shim. */
 static void prepare(const char *self, char folder[])
 {
-	char *tiny = realpath("tests/tiny", NULL), *tests = realpath("tests", NULL), *program = realpath(self, NULL);
-	char *path;
+	char *tiny = realpath("tests/tiny", NULL), *tests = realpath("tests", NULL);
+	char *program = realpath(self, NULL), *path;
 
 	if (!tiny || !tests || !program || !mkdtemp(folder))
 		give_up("tests/tiny");
