@@ -23,6 +23,7 @@ ok 'make install' make -C tree -o all install DESTDIR="$root" PREFIX=/usr
 	printf 'docs/man/ptqtools.7\tshare/man/man7/ptqtools.7\n'
 	printf 'docs/package/completion.bash\tshare/bash-completion/completions/ptqtools\n'
 	printf 'docs/ptqtools.py\tshare/ptqtools/ptqtools.py\n'
+	printf 'docs/papers.md\tshare/ptqtools/docs/papers.md\n'
 	(cd "$top" && find pipelines data -type f ! -name README.md ! -name '*.py' ! -name '*.pyc' \
 		! -path 'data/*.tsv') | sed 's,.*,&	share/ptqtools/&,'
 } >map
