@@ -1,7 +1,8 @@
 #!/bin/sh
+# abuse.t -- bad files, cut streams, full disks and signals, with every tool
+# Checks of one tool are in the test of that tool.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-# what the tools have in common: bad files, cut streams, full disks, signals; single tools have their own tests
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 mkdir out
 model-import -q "$top/tests/tiny" -o model.h5
@@ -13,7 +14,7 @@ printf '\001' | tokenize -q --bytes -o holes.h5
 picture=$top/tests/fuzz/seeds/image/rgb8.png
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 clean() { test -z "$(ls -A out)"; }
-# each FILE: every tool that reads HDF5, with FILE as its input
+# every tool that reads HDF5, with FILE as its input
 tool() {	# tool NAME FILE
 	case $1 in
 	dpq-run) set -- dpq-run -q --compensate none "$2" -o out/r ;;
@@ -44,7 +45,7 @@ mkdir folder
 for t in $readers; do
 	no "$t: an empty file" 1 'empty: is empty, expected an HDF5 file' tool $t empty
 	no "$t: a folder" 1 'folder: is a directory|is a folder|folder/config.json: cannot open' tool $t folder
-	no "$t: a file that is not there" 1 'nothing: cannot open: No such file' tool $t nothing
+	no "$t: a file that does not exist" 1 'nothing: cannot open: No such file' tool $t nothing
 done
 cp model.h5 locked.h5; chmod 0 locked.h5; chmod 755 .
 as_other="setpriv --reuid 65534 --clear-groups"
@@ -55,11 +56,11 @@ if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r 
 	no 'a folder without permission' 1 "cannot create a file in its folder: Permission denied" $as_other \
 		dpq-run -q --compensate none model.h5 -o "$tmp/out/r"
 else
-	skip 'a file without permission' 'another user cannot be had, or does not reach the tools'
-	skip 'a folder without permission' 'another user cannot be had, or does not reach the tools'
+	skip 'a file without permission' 'no other user is available, or it cannot read the tools'
+	skip 'a folder without permission' 'no other user is available, or it cannot read the tools'
 fi
 
-# --- HDF5 that means no good ---
+# --- hostile HDF5 files ---
 py faults
 hostile() { no "HDF5: $1" 1 "$1.h5: ${3:-.*}$2" tool "${4:-dpq-run}" "$1.h5"; }
 hostile huge 'more data than its file can hold|impossible dimensions|cannot be read'
@@ -100,8 +101,8 @@ ok 'nothing is left behind' clean
 
 # --- text ---
 printf 'on\377\300\200\355\240\200\364\220\200\200 once' >bytes
-ok 'a text that is no UTF-8' tokenize -q --model model.h5 bytes -o ids.h5
-ok 'every byte of it is a token' py every_byte
+ok 'a text that is not UTF-8 is tokenized' tokenize -q --model model.h5 bytes -o ids.h5
+ok '... and every byte of it is a token' py every_byte
 
 # --- streams ---
 model-import -q "$top/tests/tiny" | cat >stream
@@ -114,14 +115,14 @@ for s in missing:part twice:part swapped:part first:part last:'stream ends after
 	name=${s%%:*} pattern=${s#*:}
 	no "a stream from a file: $name" 1 "$pattern" tool dpq-run "$name"
 	no "a stream from a pipe: $name" 1 "$pattern" sh -c "cat $name | dpq-run -q --compensate none -o out/r"
-	no "a stream to compare with: $name" 1 "$pattern" \
+	no "a stream as the reference: $name" 1 "$pattern" \
 		eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$name" -o out/r
 	no "a stream as a second input: $name" 1 "$pattern|has . parts|expected" \
 		sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
 done
 ok 'nothing is left behind' clean
 
-# --- places that are full, closed, or too small ---
+# --- output to full disks, closed pipes and small file systems ---
 for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' \
 	"images-import -q --model '$top/tests/images/llava.h5' --tokens holes.h5 '$picture'" \
 	'dpq-run -q --compensate none model.h5' \
@@ -131,9 +132,9 @@ for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text'
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference quantized.h5'; do
 	no "/dev/full: ${c%% *}" 1 'No space left' sh -c "$c >/dev/full"
 done
-no 'help to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --help >/dev/full'
-no 'the version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --version >/dev/full'
-no 'ulimit -f' 1 'cannot write: File too large' \
+no '--help to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --help >/dev/full'
+no '--version to a full disk' 1 'cannot write: No space left' sh -c 'dpq-run --version >/dev/full'
+no 'ulimit -f: dpq-run' 1 'cannot write: File too large' \
 	sh -c 'ulimit -f 20; exec dpq-run -q --compensate none model.h5 -o out/r'
 for t in gguf hf compressed-tensors; do
 	no "ulimit -f: model-export --to $t" 1 'cannot write: File too large' \
@@ -141,13 +142,13 @@ for t in gguf hf compressed-tensors; do
 done
 ok 'nothing is left behind' clean
 echo before >out/r
-no 'ulimit -f: over a file that is there' 1 'cannot write: File too large' \
+no 'ulimit -f: the result has the name of an existing file' 1 'cannot write: File too large' \
 	sh -c 'ulimit -f 4; exec model-export -q --to gguf -o out/r model.h5'
-is '... which stays' "$(cat out/r) $(ls -A out)" 'before r'
+is '... which is unchanged' "$(cat out/r) $(ls -A out)" 'before r'
 rm out/r
 mkfifo fifo
-no 'a GGUF file in the place of a pipe' 1 'fifo: is no regular file' model-export -q --to gguf -o fifo model.h5
-ok '... which stays' test -p fifo
+no 'a GGUF file with the name of a named pipe' 1 'fifo: is no regular file' model-export -q --to gguf -o fifo model.h5
+ok '... which is unchanged' test -p fifo
 if unshare -m true 2>/dev/null; then
 	mkdir small
 	no 'a small tmpfs: results' 1 'cannot write: No space left' unshare -m sh -c '
@@ -177,7 +178,7 @@ else
 fi
 no 'no room for temporary files' 1 '/proc: cannot create a temporary file' \
 	sh -c 'cat hessian.h5 | TMPDIR=/proc dpq-run -q --hessian /dev/stdin --group 4 model.h5 -o out/r'
-# gone NAME COMMAND: the reader of its pipe has left: SIGPIPE, and not a word
+# gone NAME COMMAND: the reader of the pipe has closed it: the command ends by SIGPIPE, without a message
 mkfifo left
 gone() {
 	exec 4<>left 5>left 4<&-
@@ -185,14 +186,14 @@ gone() {
 	exec 5>&-
 	is "$1" "$s $(cat said)" '141 '
 }
-gone 'the reader went away: a model' "model-import -q '$top/tests/tiny'"
-gone 'the reader went away: a stream' 'dpq-run -q --compensate none stream'
-gone 'the reader went away: numbers' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5'
-no 'the reader went away, SIGPIPE ignored' 1 'cannot write: Broken pipe' sh -c \
+gone 'the reader closed the pipe: a model' "model-import -q '$top/tests/tiny'"
+gone 'the reader closed the pipe: a stream' 'dpq-run -q --compensate none stream'
+gone 'the reader closed the pipe: numbers' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5'
+no 'the reader closed the pipe, SIGPIPE ignored' 1 'cannot write: Broken pipe' sh -c \
 	"trap '' PIPE; exec 4<>left 5>left 4<&-; exec model-import -q '$top/tests/tiny' >&5"
 ok 'nothing is left behind' clean
 
-# --- too little address space: done or refused in one line, never without end ---
+# --- too little address space: a tool succeeds, or fails with one line, and always ends ---
 short() {	# short KIB COMMAND...
 	kib=$1; shift
 	# shellcheck disable=SC3045
@@ -200,14 +201,14 @@ short() {	# short KIB COMMAND...
 	s=$?
 	case $s in
 	0) rm -f out/r ;;
-	# the loader, before the program
+	# the dynamic loader fails, before the program starts
 	127) grep -q 'shared librar' short.err || echo "$kib KiB: $s $(cat short.err)" ;;
 	1) test "$(wc -l <short.err)" = 1 && clean || echo "$kib KiB: $s $(cat short.err)" ;;
 	*) echo "$kib KiB: $s $(cat short.err)" ;;
 	esac
 }
 if PTQ_SAN=$(nm -D "$(command -v dpq-run)" 2>/dev/null | grep -c __asan_init) && [ "$PTQ_SAN" != 0 ]; then
-	skip 'ulimit -v' 'the address sanitizer takes terabytes of it'
+	skip 'ulimit -v: success or one line of error' 'the address sanitizer reserves terabytes of address space'
 else
 	for kib in 20000 60000 80000 100000 150000 250000 300000 400000 420000 440000 460000 480000 500000 600000 \
 		900000; do
@@ -216,18 +217,18 @@ else
 		short $((kib / 10)) tokenize -q --model model.h5 text -o out/r
 		short "$kib" images-import -q --model "$top/tests/images/llava.h5" --tokens holes.h5 "$picture" -o out/r
 	done >address
-	is 'ulimit -v' "$(cat address)" ''
+	is 'ulimit -v: success or one line of error' "$(cat address)" ''
 fi
 
-# --- signals in the middle of the work: a tool that waits for the rest of its stream cannot have ended ---
+# --- signals during the work: a tool that waits for the rest of its stream cannot have ended ---
 model-import -q "$top/data/prose" >long
 dpq-run -q --compensate none long >whole
 dpq-run -q --compensate none long -o whole.h5
 for signal in TERM INT HUP KILL PIPE; do
 	rm -rf out; mkdir out
-	ok "$signal in the middle: no file, or the earlier one" py signals $signal
+	ok "$signal during the work: no file, or the earlier one" py signals $signal
 done
-ok 'the same stream without a signal is the whole result' \
+ok 'without a signal the same stream gives the complete result' \
 	sh -c 'dpq-run -q -j2 --compensate none -o out/r <long && cmp out/r whole.h5'
 rm -rf out; mkdir out
 done_testing

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Visual tokens first: the order by its definition, what travels with tokens, and a model that sees no difference.
+# aifs-order.t -- visual tokens first: the order, members that follow their tokens, likelihoods that stay the same
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -9,20 +9,21 @@ aifs-order spec.h5 -o s.h5
 ok 'six tokens, visual ones third and fourth' py six_tokens
 for t in spec mixed one three placed; do
 	aifs-order $t.h5 -o x.h5
-	ok "$t: everything travels with its token" py moved $t.h5 x.h5
+	ok "$t: every member follows its token" py moved $t.h5 x.h5
 	aifs-order x.h5 -o y.h5
-	ok "$t: a second time nothing changes" py same_but_history x.h5 y.h5
+	ok "$t: a second run changes nothing" py same_but_history x.h5 y.h5
 	aifs-order <$t.h5 | cat >z.h5
-	ok "$t: through pipes" py moved $t.h5 z.h5
+	ok "$t: the same through pipes" py moved $t.h5 z.h5
 done
 for t in text plain; do
-	warns "$t: a notice" "$t.h5: /modality: .*, nothing is reordered" aifs-order $t.h5 -o x.h5
-	ok '... passes' py same_but_history $t.h5 x.h5
+	warns "$t: a warning that nothing is reordered" "$t.h5: /modality: .*, nothing is reordered" \
+		aifs-order $t.h5 -o x.h5
+	ok '... the tokens are unchanged' py same_but_history $t.h5 x.h5
 done
 aifs-order visual.h5 -o x.h5 2>err
-ok 'visual tokens only: passes without a word' sh -c 'py same_but_history visual.h5 x.h5 && test ! -s err'
+ok 'visual tokens only: no change and no warning' sh -c 'py same_but_history visual.h5 x.h5 && test ! -s err'
 aifs-order other.h5 -o x.h5
-ok 'tokens that were reordered otherwise come from their first places' py first_places
+ok 'tokens that were reordered before: /index has their first positions' py first_places
 
 # --- a model: likelihoods of the same targets, token by token ---
 for m in llama-gqa mistral-window gpt2 gemma2; do
@@ -30,23 +31,25 @@ for m in llama-gqa mistral-window gpt2 gemma2; do
 	ok "$m: no likelihood changes" py likelihoods "$f"
 done
 
-# --- what is wrong ---
-no 'a kind that is neither' 1 'kinds.h5: /modality: token 2 is of kind 2, expected 0, text, or 1, visual' \
+# --- bad input ---
+no 'a modality that is neither text nor visual' 1 \
+	'kinds.h5: /modality: token 2 is of kind 2, expected 0, text, or 1, visual' \
 	aifs-order kinds.h5 -o bad.h5
 no 'too few modalities' 1 'few.h5: /modality: has shape' aifs-order few.h5 -o bad.h5
-no 'no token' 1 'none.h5: /tokens: holds no token' aifs-order none.h5 -o bad.h5
-no 'bytes of other tokens' 1 'few-bytes.h5: /bytes: expected a row for each of 4 tokens' \
+no 'no tokens' 1 'none.h5: /tokens: holds no token' aifs-order none.h5 -o bad.h5
+no 'too few rows of bytes' 1 'few-bytes.h5: /bytes: expected a row for each of 4 tokens' \
 	aifs-order few-bytes.h5 -o bad.h5
 no 'images without modalities' 1 "no-modality.h5: /modality: token 1 is text, and one of an image's" \
 	aifs-order no-modality.h5 -o bad.h5
 for s in far before nothing long; do
-	no "a span: $s" 1 "span-$s.h5: /image_span: image 0 has first token" aifs-order span-$s.h5 -o bad.h5
+	no "a bad span: $s" 1 "span-$s.h5: /image_span: image 0 has first token" aifs-order span-$s.h5 -o bad.h5
 done
-no 'a span with text' 1 "span-text-in.h5: /modality: token 0 is text, and one of an image's" \
+no 'a span that includes text' 1 "span-text-in.h5: /modality: token 0 is text, and one of an image's" \
 	aifs-order span-text-in.h5 -o bad.h5
 no 'a span of another shape' 1 'span-flat.h5: /image_span: has ' aifs-order span-flat.h5 -o bad.h5
-no 'an image in pieces' 1 'split.h5: /index: the tokens of image 0, from 4 on, do not follow each other' \
+no 'an image whose tokens are not contiguous' 1 \
+	'split.h5: /index: the tokens of image 0, from 4 on, do not follow each other' \
 	aifs-order split.h5 -o bad.h5
 no 'another kind of file' 1 "holds a 'model', expected 'tokens'" aifs-order "$top/tests/ref/gpt2.h5" -o bad.h5
-ok 'no result of that' test ! -e bad.h5
+ok 'no result was written' test ! -e bad.h5
 done_testing

@@ -1,23 +1,22 @@
 #!/bin/sh
-# Which inputs the layers of a model see: the attribute basis follows the Hessians of the same tokens through every
-# filter, and
-# files of different models do not mix.
+# basis.t -- attribute basis: it changes in a filter if and only if the inputs of layers change
+# Inputs of layers are compared by the Hessians of the same tokens. Files of models with different bases are refused.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 ref=$top/tests/ref
 basis_of() { py basis "$1"; }
 
-# The reference models, made by hand, get a basis.
+# The reference models have no basis: one is set.
 for name in llama-gqa gpt2; do
 	py own_tokens "$ref/$name.h5" "$name.h5"
 	sample-tokens -q --length 640 --ctx 32 "$name.h5" -o "$name-t.h5"
 	hessian-accum -q --tokens "$name-t.h5" --ctx 32 "$name.h5" -o "$name-h.h5"
 done
 
-# --- every filter of a model: what it does to the inputs of layers, and to the basis ---
+# --- every filter of models: its effect on the inputs of layers and on the basis ---
 
-# NAME|model|filter|filter that it is compared with, or cat|other: layers have other inputs; same: they do not
+# NAME|model|filter|filter that it is compared with, or cat|other or same: whether the layers have other inputs
 awq='awq-scale --hessian h.h5' rtn='dpq-run --compensate none'
 cat >filters <<END
 ln2rms|gpt2|ln2rms|cat|other
@@ -48,13 +47,13 @@ END
 py quantized
 ln -s llama-gqa-h.h5 h.h5
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 --limit 40 llama-gqa.h5 -o other.h5
-# Rounding of 8-bit weights moves a Hessian by some 2^-6 of its norm, 16-bit ones by less; coordinates by about all of
-# it.
+# Rounding to 8 bits changes a Hessian by about 2^-6 of its norm, rounding to 16 bits by less; another basis changes
+# almost all of it.
 listed=$(for f in "$top"/bin/*.c; do
 	grep -Eq 'rewrite_open\(|"model", (c->output|c\.output), "model"|output_open\(c\.output, "model"\)' "$f" &&
 		basename "$f" .c
 done | grep -v '^model-import$' | sort | tr '\n' ' ')
-is 'every tool that makes a model of a model is tried' "$(cut -d'|' -f1 filters | sort | while read -r name; do
+is 'every filter of models is in the list' "$(cut -d'|' -f1 filters | sort | while read -r name; do
 	while [ ! -e "$top/bin/$name.c" ]; do name=${name%-*}; done
 	echo "$name"
 done | sort -u | tr '\n' ' ')" "$listed"
@@ -70,31 +69,32 @@ while IFS='|' read -r name model filter with wanted; do
 	is "$name: basis, and inputs of layers (${both##* })" "${both% *}" "$wanted $wanted"
 done <rows
 
-# --- model-import: a digest of what the checkpoint holds ---
+# --- model-import: a digest of the checkpoint ---
 
 for folder in tests/tiny data/prose; do
 	model-import -q "$top/$folder" -o "$(basename $folder).h5"
-	is "$folder: the digest of the page" "$(basis_of "$(basename $folder).h5")" "$(py digest "$top/$folder")"
+	is "$folder: the digest that docs/format.md defines" "$(basis_of "$(basename $folder).h5")" \
+		"$(py digest "$top/$folder")"
 done
 model-import -q "$top/tests/tiny" | cat >stream
-is 'a stream has it in part 0' "$(basis_of stream)" "$(basis_of tiny.h5)"
+is 'a stream stores it in part 0' "$(basis_of stream)" "$(basis_of tiny.h5)"
 cp -r "$top/tests/tiny" changed && chmod -R u+w changed
 py change_a_bit
 model-import -q changed -o changed.h5
 ok 'another weight, another basis' [ "$(basis_of changed.h5)" != "$(basis_of tiny.h5)" ]
 
-# --- --basis: what somebody else quantized ---
+# --- --basis: models that another program quantized ---
 
 fresh() { rm -rf theirs; cp -r "$top/tests/tiny" theirs; chmod -R u+w theirs; py change_weights theirs "$@"; }
 fresh round 0.1
 sed -i 's/^{/{"torch_dtype": "float64", /' theirs/config.json
-ok '--basis' sh -c 'model-import --basis tiny.h5 theirs -o theirs.h5 2>table'
-is '... is that of the model' "$(basis_of theirs.h5)" "$(basis_of tiny.h5)"
-is '... how far each layer is is printed' "$(awk '/^.model/ && $2 > 0 && $2 < 0.5' table | wc -l)" \
+ok 'model-import --basis' sh -c 'model-import --basis tiny.h5 theirs -o theirs.h5 2>table'
+is '... sets the basis of the given model' "$(basis_of theirs.h5)" "$(basis_of tiny.h5)"
+is '... prints the relative difference of each layer' "$(awk '/^.model/ && $2 > 0 && $2 < 0.5' table | wc -l)" \
 	"$(h5ls -r tiny.h5 | grep -c 'weight *Dataset {[0-9]*, ')"
 sample-tokens -q --length 256 --ctx 32 tiny.h5 -o tiny-t.h5
 hessian-accum -q --tokens tiny-t.h5 --ctx 32 tiny.h5 -o tiny-h.h5
-ok '... so that Hessians of either fit both' dpq-run --hessian tiny-h.h5 --group 8 theirs.h5 -o x.h5
+ok '... so Hessians of the given model fit' dpq-run --hessian tiny-h.h5 --group 8 theirs.h5 -o x.h5
 fresh round 0.1
 sed -i 's/"rms_norm_eps": [^,]*/"rms_norm_eps": 0.5/' theirs/config.json
 no 'another configuration' 1 "theirs/config.json: 'rms_norm_eps': differs from that of tiny.h5" \
@@ -103,7 +103,7 @@ fresh scale 2
 no 'weights of another model' 1 'its relative difference from that of tiny.h5 is 1, expected less than 0.5' \
 	model-import -q --basis tiny.h5 theirs -o x.h5
 fresh gains 1.1
-no 'gains that were scaled' 1 \
+no 'scaled gains of norms' 1 \
 	'norm.weight: its relative difference from that of tiny.h5 is 0.1[0-9]*, expected less than 0.00781' \
 	model-import -q --basis tiny.h5 theirs -o x.h5
 no 'other tensors' 1 'has no /model/layers/2/.*, which prose.h5 has: expected a quantized form of that model' \
@@ -143,66 +143,67 @@ was made by '.*hadamard-rotate .*', .* was made by" $command -o x.h5
 	# shellcheck disable=SC2086
 	no '... from a pipe' 1 'have other inputs' sh -c "cat $last | ${rest} - -o x.h5"
 done <mixtures
-ok '... and nothing is written' [ ! -e x.h5 ]
+ok '... and no result is written' [ ! -e x.h5 ]
 grep -v tensor-join mixtures | while read -r command; do
 	$command --force-basis -o x.h5 >out 2>err || { echo "$command" && cat err; } >>failed
 	grep -q 'warning: .*have other inputs' err || echo "$command: no warning" >>failed
 done
-is '--force-basis goes on, and warns' "$(cat failed 2>/dev/null)" ''
-ok '... the history says so' \
+is '--force-basis continues with a warning' "$(cat failed 2>/dev/null)" ''
+ok '... and is in the history' \
 	sh -c 'dpq-run -q --force-basis --hessian h2.h5 --group 8 r1.h5 -o x.h5 &&
 		h5dump -a /history x.h5 | grep -q -e --force-basis'
-warns '... and without effect where files fit' 'without effect here: --force-basis' \
+warns '... and is without effect if the files fit' 'without effect here: --force-basis' \
 	dpq-run --force-basis --hessian h1.h5 --group 8 r1.h5 -o x.h5
 warns 'a file without a basis' \
 	'has no attribute basis: cannot check that its layers have the same inputs as those of h1.h5' dpq-run \
 	--hessian h1.h5 --group 8 "$ref/llama-gqa.h5" -o x.h5
 py no_digest
-no 'a basis that is no digest' 1 "bad.h5: /: attribute basis is 'none', expected 64 hexadecimal digits" \
+no 'a basis that is not a digest' 1 "bad.h5: /: attribute basis is 'none', expected 64 hexadecimal digits" \
 	dpq-run --hessian h1.h5 --group 8 bad.h5 -o x.h5
 
 dpq-run -q --compensate none --group 8 --shard 1/2 r1.h5 -o f1.h5
 cat r1.h5 | dpq-run -q --compensate none --group 8 --shard 2/2 -o f2.h5
-ok 'shards of one model, which one read as a file and one from a pipe' tensor-join f1.h5 f2.h5 -o x.h5
-no '... and of two' 1 'have other inputs' tensor-join f1.h5 a2.h5 -o x.h5
+ok 'shards of one model, read from a file and from a pipe' tensor-join f1.h5 f2.h5 -o x.h5
+no '... shards of two models' 1 'have other inputs' tensor-join f1.h5 a2.h5 -o x.h5
 
-# --- sums are of one model ---
+# --- Hessians of different models are not added ---
 
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 qn.h5 -o hq.h5
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 --limit 64 llama-gqa.h5 -o hs.h5
-ok 'digests of the files that a Hessian is of' \
+ok 'a Hessian has the digests of its model and of its tokens' \
 	sh -c 'h5dump -A hs.h5 | grep -q model_sha256 && h5dump -A hs.h5 | grep -q tokens_sha256'
-no 'Hessians of a model and of a quantized one, of one basis' 1 \
+no 'Hessians of a model and of its quantized form, with one basis' 1 \
 	'hq.h5: is of another model than h.h5 \(attribute model_sha256\)' hessian-accum h.h5 hq.h5 -o x.h5
-ok 'of one model and two texts' hessian-accum h.h5 hs.h5 -o sum.h5
-no '... and so is their sum' 1 'hq.h5: is of another model than sum.h5' hessian-accum sum.h5 hq.h5 -o x.h5
+ok 'Hessians of one model on two texts are added' hessian-accum h.h5 hs.h5 -o sum.h5
+no '... their sum and a Hessian of another model are not' 1 'hq.h5: is of another model than sum.h5' \
+	hessian-accum sum.h5 hq.h5 -o x.h5
 
-# --- which ids calibrated ---
+# --- attribute calibration: the tokens of a calibration set ---
 
 lines() { py calibration "$1"; }
 sha=$(py tokens_digest)
-is 'the digest of ids' "$(py tokens_attribute)" "$sha"
-is 'a Hessian' "$(lines hs.h5)" "$sha 0 64"
-is 'a sum' "$(lines sum.h5)" "$sha 0 640;$sha 0 64"
+is 'the digest of the ids' "$(py tokens_attribute)" "$sha"
+is 'calibration of a Hessian' "$(lines hs.h5)" "$sha 0 64"
+is '... of a sum of Hessians' "$(lines sum.h5)" "$sha 0 640;$sha 0 64"
 dpq-run -q --hessian hs.h5 --group 8 llama-gqa.h5 -o q.h5
-is 'a model' "$(lines q.h5)" "$sha 0 64"
-is 'one that no calibration has made' "$(lines qn.h5)" none
+is '... of a quantized model' "$(lines q.h5)" "$sha 0 64"
+is '... of a model that is quantized without calibration' "$(lines qn.h5)" none
 for tool in 'msq-calib --act-format int8' 'dpq-run --sequential --group 8'; do
 	$tool -q --tokens llama-gqa-t.h5 --ctx 32 --limit 96 llama-gqa.h5 -o x.h5
-	is "$tool" "$(lines x.h5)" "$sha 0 96"
+	is "calibration: $tool" "$(lines x.h5)" "$sha 0 96"
 done
 gar-order -q --group 8 hs.h5 -o os.h5
-is 'an order' "$(lines os.h5)" "$sha 0 64"
+is 'calibration of a column order' "$(lines os.h5)" "$sha 0 64"
 dpq-run -q --hessian h.h5 --order os.h5 --group 8 llama-gqa.h5 -o x.h5
-is 'a model in an order' "$(lines x.h5)" "$sha 0 640;$sha 0 64"
+is '... of a model quantized with a Hessian and an order' "$(lines x.h5)" "$sha 0 640;$sha 0 64"
 dpq-run -q --order os.h5 --compensate none --group 8 llama-gqa.h5 -o x.h5 2>/dev/null
-is '... that nothing needs' "$(lines x.h5)" none
+is '... of a model whose order is without effect' "$(lines x.h5)" none
 smooth-scale -q --hessian hs.h5 llama-gqa.h5 -o x.h5
-is 'smooth-scale' "$(lines x.h5)" "$sha 0 64"
+is 'calibration: smooth-scale' "$(lines x.h5)" "$sha 0 64"
 fbq-run -q --hessian hs.h5 --group 8 --method caldera --rank 2 --steps 1 llama-gqa.h5 -o x.h5
-is 'fbq-run' "$(lines x.h5)" "$sha 0 64"
-warns 'a test text that calibrated' 'q.h5: was calibrated on tokens 0 to 63 of llama-gqa-t.h5' \
+is 'calibration: fbq-run' "$(lines x.h5)" "$sha 0 64"
+warns 'a test set that is the calibration set' 'q.h5: was calibrated on tokens 0 to 63 of llama-gqa-t.h5' \
 	eval-ppl --tokens llama-gqa-t.h5 --ctx 32 q.h5
 sample-tokens -q --length 64 --ctx 32 --seed 7 llama-gqa.h5 -o other-t.h5
-ok 'another one: not a word' sh -c 'eval-ppl --tokens other-t.h5 --ctx 32 q.h5 2>&1 | (! grep calibrated)'
+ok '... another test set: no warning' sh -c 'eval-ppl --tokens other-t.h5 --ctx 32 q.h5 2>&1 | (! grep calibrated)'
 done_testing

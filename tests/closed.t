@@ -1,7 +1,6 @@
 #!/bin/sh
-# Standard input, output and error that are closed, read-only, or files that are inputs: what is read stays as it is,
-# and
-# what is written is whole.
+# closed.t -- standard input, output and error that are closed, read-only, or the same file as an input
+# Inputs are never changed, and results are complete.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -28,7 +27,7 @@ cp -- * ../keep
 cd .. || exit 1
 unchanged() { diff -r in keep >/dev/null; }
 
-# What a tool is given, by a word; its answer: a file, or text on standard output.
+# NAME:KIND: a command of arguments() below, and its result: a file, or text on standard output
 commands='model-import:file tokenize:file decode:file images-import:file sample-tokens:file hessian-accum:file
 	hessian-sum:file gar-order:file rtn:file gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file
 	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
@@ -72,7 +71,7 @@ arguments() {
 	tensor-diff) echo 'tensor-diff --reference in/model.h5 in/codes.h5' ;;
 	esac
 }
-# with CLOSED COMMAND...: with these of 0, 1, 2 closed, others as they are
+# with CLOSED COMMAND...: the command with the descriptors of CLOSED (0, 1, 2) closed
 with() {
 	closed=$1; shift
 	case $closed in *0*) exec 0<&- ;; esac
@@ -86,7 +85,7 @@ for entry in $commands; do
 	set -- $(arguments "$name")
 	"$@" -o out/wanted >out/text 2>/dev/null
 	for closed in none 0 1 2 01 02 12 012; do
-		# to -o FILE: the whole result whatever is closed; answers need their standard output
+		# to -o FILE: the complete result for any closed descriptors; a text needs its standard output
 		rm -f out/r
 		( with $closed "$@" -o out/r >out/said 2>out/error ); s=$?
 		case $kind:$closed in
@@ -111,7 +110,7 @@ for entry in $commands; do
 	is "$name: every combination of closed descriptors" "$bad_of" ''
 	rm -f out/*
 done
-# A folder or a file, and no stream: the result is whole whatever is closed.
+# A folder or a file, not a stream: the result is complete for any closed descriptors.
 for t in gguf hf compressed-tensors; do
 	model-export -q --to $t in/codes.h5 -o out/wanted 2>/dev/null
 	bad_of=
@@ -136,59 +135,61 @@ for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q
 	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' \
 	'eval-choice -q --questions in/questions.jsonl' 'aifs-order -q' 'tokenize --bytes' \
 	'images-import --model in/llava.h5 --tokens in/holes.h5'; do
-	no "${c%% *}: input from a standard input that is closed" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
+	no "${c%% *}: a closed standard input as the input" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done
 
-# --- descriptors that are open, but not for this ---
+# --- descriptors that are open, but not fit for the result ---
 for c in 'gar-order -q in/hessian.h5' 'dpq-run -q --compensate none in/model.h5' 'exmy-pack -q in/codes.h5' \
 	'tensor-stats -q in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' \
 	'eval-choice -q --questions in/questions.jsonl in/model.h5' 'aifs-order -q in/mixed.h5'; do
 	f=${c##* }
-	no "${c%% *}: standard output that is its input, to read only" 1 'is open for reading only' sh -c "$c 1<$f"
-	no "${c%% *}: standard output that is its input, to read and write" 1 'is an input' sh -c "$c 1<>$f"
-	no "${c%% *}: standard output that adds to its input" 1 'is an input' sh -c "$c >>$f"
+	no "${c%% *}: standard output is the input, opened for reading" 1 'is open for reading only' sh -c "$c 1<$f"
+	no "${c%% *}: standard output is the input, opened for reading and writing" 1 'is an input' sh -c "$c 1<>$f"
+	no "${c%% *}: standard output appends to the input" 1 'is an input' sh -c "$c >>$f"
 done
 no 'standard output is a second input' 1 'is an input' \
 	sh -c 'dpq-run -q --group 4 --hessian in/hessian.h5 in/model.h5 1<>in/hessian.h5'
 no 'standard output is the text' 1 'is an input' sh -c 'tokenize --bytes in/text 1<>in/text'
-no 'standard output is the picture' 1 'is an input' \
+no 'standard output is the image' 1 'is an input' \
 	sh -c 'images-import --model in/llava.h5 --tokens in/holes.h5 in/rgb8.png 1<>in/rgb8.png'
 no 'standard output is the standard input' 1 'is an input' \
 	sh -c 'dpq-run -q --compensate none <in/model.h5 1<>in/model.h5'
 cp "$top/tests/tiny/model.safetensors" "$top/tests/tiny/config.json" in; cp in/*.safetensors in/config.json keep
-no 'standard output is a weight of the folder' 1 'is an input' sh -c 'model-import -q in 1<>in/model.safetensors'
+no 'standard output is a file of weights in the imported folder' 1 'is an input' \
+	sh -c 'model-import -q in 1<>in/model.safetensors'
 ok 'no input has changed' unchanged
 printf AAA >add
-ok 'added to a file by its descriptor' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/stdout >>add'
-is '... behind what was there' "$(head -c 3 add)" AAA
+ok '-o /dev/stdout appends to a file' sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/stdout >>add'
+is '... after the earlier contents' "$(head -c 3 add)" AAA
 tail -c +4 add >stream
-ok '... a stream' sh -c 'exmy-pack -q stream -o out/a && exmy-pack -q in/codes.h5 -o out/b && h5diff out/a out/b'
+ok '... a complete stream' \
+	sh -c 'exmy-pack -q stream -o out/a && exmy-pack -q in/codes.h5 -o out/b && h5diff out/a out/b'
 for name in /dev/stdout /dev/fd/1 /proc/self/fd/1 -; do
 	ok "-o $name, a new file" \
 		sh -c "dpq-run -q --compensate none --group 4 in/model.h5 -o $name >out/r && cmp out/r in/codes.h5"
 done
 ok '-o /dev/fd/3' \
 	sh -c 'dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>out/r && cmp out/r in/codes.h5'
-ok '... that is a pipe' \
+ok '... which is a pipe' \
 	sh -c '{ dpq-run -q --compensate none --group 4 in/model.h5 -o /dev/fd/3 3>&1 >/dev/null;
 		} | exmy-pack -q -o out/a && h5diff out/a out/b'
-no '-o a descriptor that is not open' 1 '/dev/fd/9: is closed' dpq-run -q --compensate none in/model.h5 -o /dev/fd/9
-no '-o a descriptor to read from' 1 '/dev/fd/4: is open for reading only' \
+no '-o a descriptor that is closed' 1 '/dev/fd/9: is closed' dpq-run -q --compensate none in/model.h5 -o /dev/fd/9
+no '-o a descriptor that is open for reading' 1 '/dev/fd/4: is open for reading only' \
 	sh -c 'dpq-run -q --compensate none in/model.h5 -o /dev/fd/4 4<in/text'
 for c in 'eval-ppl -q --tokens in/tokens.h5 --ctx 8 in/model.h5' \
 	'eval-choice -q --questions in/questions.jsonl in/model.h5' 'tensor-stats -q in/model.h5' \
 	'exmy-sweep --tsv --formats int4' \
 	'tensor-diff --reference in/model.h5 in/codes.h5'; do
 	for name in - /dev/stdout /dev/fd/1; do
-		no "${c%% *} -o $name: where its answer goes" 2 'standard output gets the text' \
+		no "${c%% *} -o $name: standard output, which gets the text" 2 'standard output gets the text' \
 			sh -c "$c -o $name >out/x"
 	done
 done
-ok 'standard input is read from where it stands' \
+ok 'standard input is read from its current position' \
 	sh -c '{ head -c 7 >/dev/null; tokenize --bytes -o out/a; } <in/text;
 		h5dump -d /tokens out/a | grep -q "(0): 10"'
 no 'half a file on standard input' 1 'not an HDF5' sh -c '{ head -c 100 >/dev/null; tensor-stats; } <in/model.h5'
-no 'what is left on standard input after a tool' 1 '<stdin>: is empty' \
+no 'standard input that another tool has read to its end' 1 '<stdin>: is empty' \
 	sh -c '{ tensor-stats -q >/dev/null; tensor-stats; } <in/model.h5'
 ok 'no input has changed' unchanged
 is 'nothing is left behind' "$(find . -name '.ptq*')" ''

@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# What bash and zsh offer behind a part of a command line: docs/package/completion.bash.
+# completion.t -- completions of bash and zsh: docs/package/completion.bash
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 model-import -q "$top/data/prose" -o model.h5
 # shellcheck source=docs/package/completion.bash
 . "$top/docs/package/completion.bash"
 
-# offers WORD...: what is offered for the last word, on one line
+# offers WORD...: the completions of the last word, on one line
 offers() {
 	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
 	_ptqtools
 	echo "${COMPREPLY[*]}"
 }
-is 'every tool has it' "$(complete -p | sed -n 's/.*_ptqtools //p' | sort | paste -sd' ')" \
+is 'every tool has completions' "$(complete -p | sed -n 's/.*_ptqtools //p' | sort | paste -sd' ')" \
 	"$(cd "$top/bin" && printf '%s\n' *.c | sed 's/\.c$//' | sort | paste -sd' ')"
 is 'options' "$(offers dpq-run --scale)" '--scale-dtype --scale-bits --scale-search --scale8'
 is 'options that all tools have' "$(offers gar-order --ver)" '--verbose --version'
 is 'values' "$(offers dpq-run --scale-search m)" 'minmax mse'
-is 'values after =, which ends a word of bash' "$(offers dpq-run --scale-search = m)" 'minmax mse'
-is 'values with nothing typed' "$(offers dpq-run --round-first = )" 'no yes'
-is 'values in one word, as zsh has them' "$(offers dpq-run --scale-search=m)" '--scale-search=minmax --scale-search=mse'
-is 'values of a letter' "$(offers gar-order -g '')" 'channel tensor'
+is 'values after =, where bash begins a new word' "$(offers dpq-run --scale-search = m)" 'minmax mse'
+is 'all values after =' "$(offers dpq-run --round-first = )" 'no yes'
+is 'values in the word of the option, as in zsh' "$(offers dpq-run --scale-search=m)" \
+	'--scale-search=minmax --scale-search=mse'
+is 'values of a short option' "$(offers gar-order -g '')" 'channel tensor'
 is 'formats' "$(offers dpq-run --storage int)" 'int2 int3 int4 int5 int6 int7 int8'
-is 'formats and a word' "$(offers dpq-run --compute n)" 'nf2 nf3 nf4 nf5 nf6 nf7 nf8 nvfp4 none'
+is 'formats and none' "$(offers dpq-run --compute n)" 'nf2 nf3 nf4 nf5 nf6 nf7 nf8 nvfp4 none'
 is 'files' "$(offers dpq-run --hessian mod)" model.h5
 is 'an operand' "$(offers dpq-run --static-groups mod)" model.h5
 is 'nothing for a number' "$(offers dpq-run --scale-bits '')" ''
@@ -35,7 +36,7 @@ fi
 for f in $(_ptqtools_formats); do
 	exmy-sweep --formats "$f" --sigma 0.2 --tsv >formats.out 2>&1 || cat formats.out
 done >refused
-is 'each format that is offered is one' "$(cat refused)" ''
+is 'every offered format is valid' "$(cat refused)" ''
 if command -v zsh >/dev/null; then
 	cat >zshrc <<-Z
 		autoload -Uz compinit bashcompinit && compinit -D && bashcompinit

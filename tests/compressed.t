@@ -1,7 +1,7 @@
 #!/bin/sh
-# Folders of `model-export --to compressed-tensors` against a reader in numpy, written from the description of the
-# format: codes, zero points, scales and configuration. What compressed-tensors and transformers read is tested by
-# `make check-doors`.
+# compressed.t -- folders of `model-export --to compressed-tensors`: codes, zero points, scales and configuration
+# They are compared with a reader in numpy, written from the description of the format. `make check-doors` tests them
+# with compressed-tensors and transformers.
 # shellcheck source=tests/tap.sh
 . "${0%/*}/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -15,7 +15,7 @@ sample-tokens -q --length 64 --ctx 16 llama-gqa.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 16 llama-gqa.h5 -o hessian.h5
 codes() { dpq-run -q --compensate none "$@"; }
 ct() { model-export --to compressed-tensors "$@"; }
-# same NAME KINDS OPTION...: what dpq-run makes with the options is in the folder bit for bit, under this scheme
+# same NAME KINDS OPTION...: the folder has the codes of dpq-run OPTION... bit for bit, under this scheme
 same() {
 	name=$1 kinds=$2; shift 2
 	codes "$@" -o "$name.h5" && ct -o "$name" "$name.h5"
@@ -23,7 +23,7 @@ same() {
 	ok "$name: codes and parameters bit for bit" py packed "$name.h5" "$name"
 }
 
-# Weights alone.
+# Weights without activation formats.
 for b in 2 3 4 5 6 7 8; do
 	same int$b "pack-quantized $b symmetric group 4 None" --storage int$b -g 4 llama-gqa.h5
 	same uint$b "pack-quantized $b asymmetric group 4 None" --storage uint$b -g 4 llama-gqa.h5
@@ -45,7 +45,7 @@ same twice "$nvfp4" --storage nvfp4 -g 32 $but llama-gqa.h5
 }
 same head 'pack-quantized 4 symmetric group 4 None' --storage int4 -g 4 \
 	--layers '/*/layers/*' --layers /lm_head llama-gqa.h5
-ok '... the head too' py packs head lm_head
+ok '... the head is quantized too' py packs head lm_head
 for d in f16 bf16 e8m0 e4m3fn; do
 	same $d "pack-quantized 4 symmetric group 4 None" --storage int4 -g 4 --scale-dtype $d llama-gqa.h5
 done
@@ -57,9 +57,9 @@ ok 'packed codes give the same bytes' diff -r uint3 packed
 
 ct -q --file-size 4K -o shards uint4.h5
 ok 'shards with an index' py packed uint4.h5 shards
-ok 'more than one' test -e shards/model-00002-of-*.safetensors
+ok '... more than one shard' test -e shards/model-00002-of-*.safetensors
 
-# With inputs.
+# Weights with activation formats.
 # shellcheck disable=SC2086
 {
 h='--hessian hessian.h5'
@@ -73,7 +73,7 @@ same w4afp8 'pack-quantized 4 symmetric group 4 float token' --storage int4 -g 4
 same u4afp8 'pack-quantized 4 asymmetric channel None float token' \
 	--storage uint4 -g channel $fp8 dynamic-token llama-gqa.h5
 model-import -q w4afp8 -o w4afp8-again.h5 2>/dev/null && ct -q -o w4afp8-twice w4afp8-again.h5
-ok 'integers with inputs of FP8, imported and exported again: the same bytes' diff -r w4afp8 w4afp8-twice
+ok 'integers with FP8 activations, imported and exported again: the same bytes' diff -r w4afp8 w4afp8-twice
 same fp8d 'float-quantized 8 symmetric channel None float token' \
 	--storage e4m3fn -g channel $fp8 dynamic-token llama-gqa.h5
 same fp8s 'float-quantized 8 symmetric tensor None float tensor' \
@@ -87,7 +87,7 @@ same recipe 'float-quantized 8 symmetric tensor None None' --storage uint4 -g 4 
 }
 codes --storage int4 -g 4 neox-parallel.h5 -o neox.h5 && ct -q -o neox neox.h5
 ct -q --weights-only -o alone w8a8.h5
-is 'inputs are left out if told' "$(py kinds alone)" 'pack-quantized 8 symmetric channel None None'
+is '--weights-only leaves out the activation format' "$(py kinds alone)" 'pack-quantized 8 symmetric channel None None'
 
 is 'the head is ignored under both its names' "$(py ignored neox)" 'embed_out lm_head'
 
@@ -108,14 +108,16 @@ warns 'experts of a block have different schemes' \
 	'vLLM fuses .*experts.0.w1 and .*experts.2.w2 into one layer, but they have .* schemes.* \(1 such pairs\)' \
 	ct -o experts experts.h5
 codes --storage int4 -g 4 --layers '!*/gate' mixtral.h5 -o experts.h5
-ok '... or not' sh -c 'model-export --to compressed-tensors -o experts-int4 experts.h5 2>err && ! grep vLLM err'
+ok '... or the same scheme: no warning' \
+	sh -c 'model-export --to compressed-tensors -o experts-int4 experts.h5 2>err && ! grep vLLM err'
 rm -rf nvfp4
 warns '... or different divisors' 'vLLM fuses .*gate_proj and .*up_proj into one layer, but .* different divisors' \
 	ct -o nvfp4 nvfp4.h5
 py middle uint4.h5 middle.h5
 ct -q -o middle middle.h5
-is 'zero points in the middle are signed integers' "$(py kinds middle)" 'pack-quantized 4 symmetric group 4 None'
-ok '... of all 2^b values' py packed middle.h5 middle
+is 'zero points in the middle of the codes are signed integers' "$(py kinds middle)" \
+	'pack-quantized 4 symmetric group 4 None'
+ok '... with all 2^b codes' py packed middle.h5 middle
 
 # Tensors of several layers.
 for m in phi3-window neox-parallel; do
@@ -124,10 +126,10 @@ for m in phi3-window neox-parallel; do
 		codes --storage $f $m.h5 -o fused.h5
 		rm -rf fused plain
 		ct -q -o fused fused.h5 && model-export -q -o plain fused.h5
-		ok "$m, $f: rows of one tensor" py dequantized fused plain
+		ok "$m, $f: layers that are rows of one tensor" py dequantized fused plain
 	done
 done
-# Models that see images: patterns fit the names of checkpoints.
+# Vision-language models: patterns fit the names in checkpoints.
 for m in llava-clip qwen2-vl; do
 	py plain "$ref/vision/$m.h5" $m.h5
 	for l in '!*embed*' '/model/layers/*'; do
@@ -138,53 +140,55 @@ for m in llava-clip qwen2-vl; do
 	done
 done
 codes --storage int4 -g 4 --layers '*/q_proj' phi3-window.h5 -o parts.h5
-no 'parts of other formats' 1 'k_proj: is one tensor of the checkpoint with .*q_proj, but of another format' \
+no 'layers of one tensor with different formats' 1 \
+	'k_proj: is one tensor of the checkpoint with .*q_proj, but of another format' \
 	ct -o no parts.h5
 
 # Dtypes.
 codes --storage uint4 -g 4 --scale-dtype bf16 llama-gqa.h5 -o fit.h5
 ct -q --dtype bf16 -o fit fit.h5
 ok 'scales that fit the dtype' py packed fit.h5 fit
-no 'scales that do not' 1 'down_proj: the scale .* of row 0, group 0, is no number of f16; .*--scale-dtype f16' \
+no 'scales that do not fit the dtype' 1 \
+	'down_proj: the scale .* of row 0, group 0, is no number of f16; .*--scale-dtype f16' \
 	ct --dtype f16 -o no uint4.h5
-warns '... are rounded if told' 'rounding changed weights, most model.layers.[01].*_proj: by 0.00' \
+warns '... are rounded with --allow-rounding' 'rounding changed weights, most model.layers.[01].*_proj: by 0.00' \
 	ct --dtype bf16 --allow-rounding --report report.tsv -o rounded uint4.h5
-ok '... by what is reported' py changed uint4.h5 rounded report.tsv
-ok 'scales of 8-bit arithmetic are floats' ct -q --dtype bf16 -o w8 w8a8.h5
+ok '... and the report has the changes' py changed uint4.h5 rounded report.tsv
+ok 'scales of 8-bit schemes are floats for any dtype' ct -q --dtype bf16 -o w8 w8a8.h5
 ok '... bit for bit' py packed w8a8.h5 w8
-no 'codes without their compute format are another model' 2 'skip-compute .*requires --allow-rounding' \
+no '--skip-compute without --allow-rounding' 2 'skip-compute .*requires --allow-rounding' \
 	ct --skip-compute -o no dpq.h5
-warns '... written if told' 'rounding changed weights' \
+warns '... with --allow-rounding' 'rounding changed weights' \
 	ct --skip-compute --weights-only --allow-rounding --report report.tsv -o w4a16 dpq.h5
 ct -q --unify-scales -o unified w8a8t.h5
-is 'one scale for a tensor as one for each channel' "$(py kinds unified)" \
+is '--unify-scales: one scale for a tensor becomes one for each channel' "$(py kinds unified)" \
 	'int-quantized 8 symmetric channel None int tensor'
 ok '... bit for bit' py packed w8a8t.h5 unified
 ct -q --unify-scales -o unified8 dpq.h5
-is '... of FP8' "$(py kinds unified8)" 'float-quantized 8 symmetric channel None float tensor'
+is '... also of FP8' "$(py kinds unified8)" 'float-quantized 8 symmetric channel None float tensor'
 ok '... bit for bit' py packed dpq.h5 unified8
-is '... as codes' "$(py kinds w4a16)" 'pack-quantized 4 asymmetric group 4 None'
-ok '... by what is reported' py changed dpq.h5 w4a16 report.tsv
+is '--skip-compute writes the codes' "$(py kinds w4a16)" 'pack-quantized 4 asymmetric group 4 None'
+ok '... and the report has the changes' py changed dpq.h5 w4a16 report.tsv
 
 for s in 1e-9 1e6; do
 	py scale $s int4.h5 scale.h5
-	no "a later scale of $s is no number of f16, rounded or not" 1 \
+	no "a later scale of $s does not fit f16, even rounded" 1 \
 		'down_proj: the scale .* of row 1, group 0, would be (0|inf) in f16; .*makes scales that fit$' \
 		ct --dtype f16 --allow-rounding -o no scale.h5
 done
 codes --storage e4m3fn -g channel --compute e4m3fn --act-mode none llama-gqa.h5 -o fp8fp8.h5
 warns 'FP8 codes without their compute format' 'rounding changed weights' \
 	ct --skip-compute --allow-rounding --report report.tsv -o fp8w fp8fp8.h5
-ok '... by what is reported' py changed fp8fp8.h5 fp8w report.tsv
+ok '... and the report has the changes' py changed fp8fp8.h5 fp8w report.tsv
 for f in 'mxfp4 -g 32' 'nvfp4 -g 16'; do
 	# shellcheck disable=SC2086
 	codes --storage $f --compute e4m3fn --act-mode none $but llama-gqa.h5 -o fp4.h5
-	no "$f has no place for second scales" 1 \
+	no "$f has no room for second scales" 1 \
 		'is ..fp4 with the compute format e4m3fn, .*expected no --skip-compute' \
 		ct --skip-compute --allow-rounding -o no fp4.h5
 done
 
-# What has no scheme.
+# Layers that no scheme has.
 refused() {
 	what=$1 why=$2; shift 2
 	codes "$@" -o refused.h5
@@ -198,43 +202,46 @@ refused 'another compute format' 'is rounded to e5m2ieee, which no scheme has' \
 	--storage int4 -g 4 --compute e5m2ieee --act-mode none llama-gqa.h5
 # shellcheck disable=SC2086
 {
-refused 'int4 with static inputs' 'is int4 with inputs of int8 and one scale: no scheme has both; expected int8' \
+refused 'int4 with static activation scales' \
+	'is int4 with inputs of int8 and one scale: no scheme has both; expected int8' \
 	--storage int4 -g 4 $int8 static-tensor $h llama-gqa.h5
-refused 'int8 in groups with inputs' 'is int8 in groups of 4 with rounded inputs' \
+refused 'int8 in groups with rounded activations' 'is int8 in groups of 4 with rounded inputs' \
 	--storage int8 -g 4 $int8 dynamic-token llama-gqa.h5
-refused 'zero points with inputs' 'has zero points and rounded inputs: no scheme has both, expected int8' \
+refused 'zero points with rounded activations' 'has zero points and rounded inputs: no scheme has both, expected int8' \
 	--storage uint8 -g channel $int8 dynamic-token llama-gqa.h5
-refused 'inputs of another format' \
+refused 'activations in another format' \
 	'rounds its inputs to e5m2ieee; with int8 weights this target writes inputs of int8, or e4m3fn with' \
 	--storage int8 -g channel --act-format e5m2ieee --act-mode dynamic-token llama-gqa.h5
-refused 'integers with inputs of FP8 under one scale' \
+refused 'integers with FP8 activations and one scale for them' \
 	'is int4 and rounds its inputs to e4m3fn with one scale; .* such inputs with one scale per token' \
 	--storage int4 -g 4 $fp8 static-tensor $h llama-gqa.h5
-refused 'a share of the largest input' 'rounds its inputs with a clipped scale' \
+refused 'clipped activation scales' 'rounds its inputs with a clipped scale' \
 	--storage int8 -g channel $int8 dynamic-token --act-clip 0.5 llama-gqa.h5
-refused 'mxfp4 with inputs' 'is mxfp4 and rounds its inputs' --storage mxfp4 -g 32 $but $fp8 dynamic-token llama-gqa.h5
+refused 'mxfp4 with rounded activations' 'is mxfp4 and rounds its inputs' \
+	--storage mxfp4 -g 32 $but $fp8 dynamic-token llama-gqa.h5
 }
 refused 'FP8 in groups' 'is e4m3fn in groups of 4: no scheme has both' --storage e4m3fn -g 4 llama-gqa.h5
 refused 'groups that do not divide the columns' 'has 44 columns, not a multiple of its group of 32' \
 	--storage int4 -g 32 llama-gqa.h5
-refused 'mxfp4 of other columns' 'has 44 columns in groups of 32, expected multiples of 32' \
+refused 'mxfp4 with columns that are not a multiple of 32' 'has 44 columns in groups of 32, expected multiples of 32' \
 	--storage mxfp4 -g 32 llama-gqa.h5
 no 'Conv1D' 1 'is transposed in a checkpoint of its class \(Conv1D\)' sh -c \
 	'dpq-run -q --compensate none --storage int4 -g 4 gpt2.h5 | model-export --to compressed-tensors -o no'
 codes --storage int4 -g 4 --layers '*/embed_tokens' llama-gqa.h5 -o embedding.h5
 no 'an embedding' 1 '/model/embed_tokens: is an embedding, for which' ct -o no embedding.h5
-no 'a model that is not quantized' 1 'has no quantized layer; --to hf writes plain ones' ct -o no llama-gqa.h5
+no 'an unquantized model' 1 'has no quantized layer; --to hf writes plain ones' ct -o no llama-gqa.h5
 for m in order hadamard signs split; do
 	py $m int4.h5 $m.h5
 	no "$m" 1 '/model/layers/0/mlp/down_proj: (has .* merges it into|its groups are not n)' ct -o no $m.h5
 done
 fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 $h llama-gqa.h5 -o branch.h5
-no 'a branch' 1 'has a low-rank branch, which --to compressed-tensors does not write; --adapter' ct -o no branch.h5
+no 'a low-rank branch' 1 'has a low-rank branch, which --to compressed-tensors does not write; --adapter' \
+	ct -o no branch.h5
 ct -q --adapter adapter -o beside branch.h5
-ok '... beside the codes, as an adapter' py adapter branch.h5 adapter
-ok '... and the codes' py packed branch.h5 beside
+ok '... is written as an adapter' py adapter branch.h5 adapter
+ok '... next to the codes' py packed branch.h5 beside
 ct -q --dtype bf16 --allow-rounding --adapter half -o beside-half branch.h5 2>half.err
-ok '... in the dtype' py adapter branch.h5 half BF16
+ok '... in the dtype of --dtype' py adapter branch.h5 half BF16
 # shellcheck disable=SC2086
 fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 --layers '*/up_proj' $h llama-gqa.h5 2>/dev/null |
 	fbq-run -q --storage int4 -g 4 --rank 3 --steps 1 --layers '*/down_proj' $h -o ranks.h5 2>/dev/null
@@ -246,19 +253,20 @@ fbq-run -q --storage int4 -g 4 --rank 2 --steps 1 --hessian hp.h5 phi3-window.h5
 model-export -q --adapter fused-a -o fused-w fused.h5 && model-export -q -o fused-p fused.h5
 ok '... of several layers of one tensor' py joined fused-w fused-a fused-p
 py dense branch.h5 dense-branch.h5
-no '... nothing is left of it if the rest fails' 1 'has no quantized layer' ct --adapter no-a -o no dense-branch.h5
-ok '... not even a folder' test ! -e no-a
+no '... is not written if the rest of the export fails' 1 'has no quantized layer' \
+	ct --adapter no-a -o no dense-branch.h5
+ok '... nor is its folder' test ! -e no-a
 mkdir at
 no 'an adapter in the folder of the model' 2 '--adapter and -o are the same folder' \
 	ct --adapter ./at/../no/ -o no branch.h5
-no '... GGUF too' 2 '--adapter and -o are the same folder' model-export --to gguf --adapter no -o no branch.h5
-no 'a folder for it that is there' 1 'half: exists already' ct --adapter half -o no branch.h5
-no 'no branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
+no '... also of GGUF' 2 '--adapter and -o are the same folder' model-export --to gguf --adapter no -o no branch.h5
+no 'an adapter folder that exists' 1 'half: exists already' ct --adapter half -o no branch.h5
+no '--adapter without a branch' 1 '--adapter: no layer has a low-rank branch' ct --adapter no-a -o no int4.h5
 py hadamard branch.h5 turned.h5
-no 'a branch behind a Hadamard' 1 'down_proj: its branch is between rotations' ct --adapter no-a -o no turned.h5
-no 'an adapter of a model that sees images' 1 'modules of a .* have other names' \
+no 'a branch after a Hadamard matrix' 1 'down_proj: its branch is between rotations' ct --adapter no-a -o no turned.h5
+no 'an adapter of a vision-language model' 1 'modules of a .* have other names' \
 	model-export --adapter no-a -o no llava-clip.h5
 codes --storage int4 -g 4 --kv-format int8 llama-gqa.h5 -o keys.h5
-no 'keys and values' 1 'rounds keys and values to int8' ct -o no keys.h5
-ok 'nothing is left of what failed' sh -c 'test ! -e no && test ! -e no-a && test -z "$(ls -d .ptq.* 2>/dev/null)"'
+no 'rounded keys and values' 1 'rounds keys and values to int8' ct -o no keys.h5
+ok 'failed exports leave no files' sh -c 'test ! -e no && test ! -e no-a && test -z "$(ls -d .ptq.* 2>/dev/null)"'
 done_testing
