@@ -1,6 +1,6 @@
 #!/bin/sh
-# Multiple choice: likelihoods against those of each context and choice alone, numbers by their definitions, what is
-# refused.
+# eval-choice.t -- multiple choice: likelihoods, results and records; bad input
+# Likelihoods are compared with those of each context and choice alone, results with their definitions.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -13,13 +13,13 @@ run() { eval-choice --questions q.jsonl "$@"; }
 
 for m in llama-gqa mistral-window gpt2; do
 	run $m.h5 -o $m-r.h5 >$m.tsv
-	ok "$m: likelihoods are those alone" py alone $m-r.h5 $m.h5 q.jsonl 1 bytes
+	ok "$m: likelihoods equal those of each choice alone" py alone $m-r.h5 $m.h5 q.jsonl 1 bytes
 done
 m=llama-gqa.h5
 mv llama-gqa-r.h5 r.h5; mv llama-gqa.tsv a
 grep -v '"context": "[ \\n]*"' q.jsonl >context.jsonl
 eval-choice --bos no --questions context.jsonl $m -o x.h5 >/dev/null
-ok 'without a BOS' py alone x.h5 $m context.jsonl 0 bytes
+ok 'likelihoods without a BOS' py alone x.h5 $m context.jsonl 0 bytes
 cat >words.jsonl <<'J'
 {"task": "t", "context": "once on", "choices": [" no", "ne", " one on"], "gold": 0}
 {"task": "t", "context": "once on ", "choices": ["no", "one"], "gold": 1}
@@ -27,8 +27,9 @@ cat >words.jsonl <<'J'
 {"task": "t", "context": " \n", "choices": ["on"], "gold": 0}
 J
 eval-choice -q --questions words.jsonl tiny.h5 -o x.h5 >/dev/null
-ok 'a tokenizer: context and choice together, cut behind the context' py alone x.h5 tiny.h5 words.jsonl 1 tiny.h5
-ok 'what is printed, and the record' py printed
+ok 'a tokenizer: context and choice are tokenized together and split after the context' \
+	py alone x.h5 tiny.h5 words.jsonl 1 tiny.h5
+ok 'the printed table and the record' py printed
 run --json $m >j; ok 'JSON' py as_json
 for how in '-j 1' '-j 3' '--memory 0'; do
 	# shellcheck disable=SC2086
@@ -36,12 +37,12 @@ for how in '-j 1' '-j 3' '--memory 0'; do
 done
 cat $m | run >x; ok 'the model from a pipe' cmp x a
 eval-choice --questions - $m <q.jsonl >x; ok 'questions from standard input' cmp x a
-eval-choice --questions blank.jsonl $m >x; ok 'blank lines' cmp x a
-run --limit 20 $m >x; eval-choice --questions half.jsonl $m >y; ok 'the first 20' cmp x y
+eval-choice --questions blank.jsonl $m >x; ok 'blank lines are ignored' cmp x a
+run --limit 20 $m >x; eval-choice --questions half.jsonl $m >y; ok '--limit 20: the first 20 questions' cmp x y
 eval-choice --questions end.jsonl $m >x
 is 'no newline at the end; one question has no standard error' "$(sed 1d x | cut -f2,4 | xargs)" '1 - 1 -'
 
-# --- greedy decoding: character by character, each the likeliest of all ---
+# --- greedy decoding: character by character, each the most probable of all ---
 py greedy
 ok 'greedy decoding, with and without an end' test -s greedy
 
@@ -50,21 +51,21 @@ dpq-run -q --compensate none --storage uint2 --group 8 $m -o rtn.h5
 run rtn.h5 --paired r.h5 -o s.h5 >p
 ok 'paired differences' py paired
 msq-calib -q --kv-format int2 rtn.h5 -o kv.h5
-run rtn.h5 --kv-format int2 >x; run kv.h5 >y; ok 'keys and values as the model says' cmp x y
-run rtn.h5 >x; run kv.h5 --kv-format none >z; ok '... but where the option says none' cmp x z
-no '... which is not the same' 1 differ sh -c 'cmp x y >&2'
+run rtn.h5 --kv-format int2 >x; run kv.h5 >y; ok 'keys and values are rounded as the model specifies' cmp x y
+run rtn.h5 >x; run kv.h5 --kv-format none >z; ok '... --kv-format none overrides it' cmp x z
+no '... with another result' 1 differ sh -c 'cmp x y >&2'
 run rtn.h5 --reference $m --greedy -o k.h5 >k
-ok 'a reference' py reference
+ok 'a reference model' py reference
 # the divergence of a choice of one token
 py one_token
 eval-choice --questions one.jsonl rtn.h5 --reference $m -o o.h5 >/dev/null
-ok 'the divergence is that of the tokens' py divergence
+ok 'the divergence of a choice is that of its tokens' py divergence
 run $m --reference $m >x; is 'a model against itself' "$(tail -n 1 x | cut -f7-)" "$(printf '0\t0\t1\t0')"
 run rtn.h5 --reference $m --paired k.h5 >x
-is 'a record of the same: no difference' "$(tail -n 1 x | cut -f11- | xargs)" '0 0 0 0 0 0 0 0 1 0'
+is 'paired with a record of the same run: no difference' "$(tail -n 1 x | cut -f11- | xargs)" '0 0 0 0 0 0 0 0 1 0'
 cat $m | run rtn.h5 --reference - --greedy >x; ok 'the reference from a pipe' cmp x k
 
-# --- what is wrong ---
+# --- bad input ---
 refused() {	# refused NAME PATTERN LINE
 	printf '%s\n' "$3" >bad.jsonl; no "$1" 1 "bad.jsonl:1: $2" eval-choice --questions bad.jsonl $m -o bad.h5
 }
@@ -74,13 +75,13 @@ refused 'a member twice' 'is not valid JSON' '{"task": "a", "task": "b"}'
 refused 'an array' 'is not a JSON object' '[1]'
 refused 'a NUL' 'is not valid JSON' '{"task": "a\u0000"}'
 refused 'no task' "'task' is missing" '{}'
-refused 'a task of no name' "'task' is ''" '{"task": ""}'
+refused 'an empty name of a task' "'task' is ''" '{"task": ""}'
 refused 'a task called all' "'task' is 'all', expected a name" '{"task": "all"}'
 refused 'no context' "'context' is not a text" '{"task": "a", "context": 5}'
 refused 'no choices' "'choices' is missing" '{"task": "a", "context": "c", "gold": 0}'
-refused 'choices that are none' "'choices' is not an array, or empty" \
+refused 'an empty list of choices' "'choices' is not an array, or empty" \
 	'{"task": "a", "context": "c", "choices": [], "gold": 0}'
-refused 'a choice that is no text' "'choices': number 1 is not a text" \
+refused 'a choice that is not a text' "'choices': number 1 is not a text" \
 	'{"task": "a", "context": "c", "choices": ["a", 1], "gold": 0}'
 refused 'an empty choice' "'choices': number 0 is empty" '{"task": "a", "context": "c", "choices": [""], "gold": 0}'
 for g in -1 1 0.5 '"a"' true 99999999999999; do
@@ -88,9 +89,9 @@ for g in -1 1 0.5 '"a"' true 99999999999999; do
 		'{"task": "a", "context": "c", "choices": ["a"], "gold": '"$g}"
 done
 refused 'no gold' "'gold' is missing" '{"task": "a", "context": "c", "choices": ["a"]}'
-refused 'images that are no array' "'images' is not an array" \
+refused 'images that are not an array' "'images' is not an array" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": "a.png"}'
-refused 'images that are no names' "'images': number 1 is not a text" \
+refused 'an image that is not a text' "'images': number 1 is not a text" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png", 3]}'
 refused 'an image without a name' "'images': number 0 is empty, expected the name of a file" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": [""]}'
@@ -102,17 +103,17 @@ done
 	printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "id": 1}\n'
 	printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "id": 2, "source": ""}\n'
 } >more.jsonl
-warns 'members that are not read' "more.jsonl: ignored members: 'id', 'source'\$" \
+warns 'ignored members are named' "more.jsonl: ignored members: 'id', 'source'\$" \
 	eval-choice --questions more.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "1": 1, "2": 1, "3": 1, "4": 1, "5": 1, "6": 1}\n' \
 	>more.jsonl
-warns '... of many some' "'1', '2', '3', '4', '5' and 1 more\$" eval-choice --questions more.jsonl $m
+warns '... the first five of many' "'1', '2', '3', '4', '5' and 1 more\$" eval-choice --questions more.jsonl $m
 model-import -q "$top/data/vlm-pre" -o eyes.h5
 for images in '' ', "images": []'; do
 	printf '%s\n' '{"task": "a", "context": "See <image>\nQ:", "choices": ["a"], "gold": 0'"$images}" >blind.jsonl
 	for special in '' --special; do
 		# shellcheck disable=SC2086
-		no "a picture that is forgotten ($images $special)" 1 \
+		no "a placeholder without an image ($images $special)" 1 \
 			"blind.jsonl:1: 'context' has a placeholder of an image .id 256., 'images' has none" \
 			eval-choice --questions blind.jsonl $special eyes.h5
 	done
@@ -120,7 +121,7 @@ done
 head -c -20 "$top/tests/fuzz/seeds/image/rgb8.png" >cut.png	# after its header, which has the extents
 printf '%s\n' '{"task": "a", "context": "See <image>", "choices": ["a"], "gold": 0, "images": ["cut.png"]}' >cut.jsonl
 no 'an image that is damaged' 1 'cut.jsonl:1: cut.png: is a damaged PNG' eval-choice --questions cut.jsonl eyes.h5
-refused 'images' 'has images, expected none: the model has no encoder' \
+refused 'images of a model without an encoder' 'has images, expected none: the model has no encoder' \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png"]}'
 : >none.jsonl; no 'no question' 1 'none.jsonl: holds no question' eval-choice --questions none.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n{"task": 1}\n' >second.jsonl
@@ -128,25 +129,27 @@ no 'the second line' 1 "second.jsonl:2: 'task' is not a text" eval-choice --ques
 ok '... is not read under --limit 1' eval-choice --questions second.jsonl --limit 1 $m
 no 'a model without a tokenizer' 1 \
 	'few.h5: /tokenizer: is missing; without a tokenizer the vocabulary must be 256 bytes, not 61 ids' run few.h5
-no 'no questions named' 2 '--questions FILE is expected' eval-choice $m
-no 'questions that are not there' 1 'nothing.jsonl: cannot open' eval-choice --questions nothing.jsonl $m
-no 'numbers that overflow' 1 'nan.h5: has .*log-likelihood|not finite|overflow' run nan.h5
+no 'no --questions' 2 '--questions FILE is expected' eval-choice $m
+no 'a file of questions that does not exist' 1 'nothing.jsonl: cannot open' eval-choice --questions nothing.jsonl $m
+no 'log-likelihoods that overflow' 1 'nan.h5: has .*log-likelihood|not finite|overflow' run nan.h5
 no 'a record of other questions' 1 'r.h5: has other questions than other.jsonl' \
 	eval-choice --questions other.jsonl --paired r.h5 $m
 no 'a record of fewer questions' 1 'r.h5: /question/gold: has 40 questions, expected 20: use the same --limit' \
 	run --limit 20 --paired r.h5 $m
 eval-ppl -q --tokens t.h5 --ctx 4 $m -o ppl.h5 >/dev/null
 no 'a record of another tool' 1 'ppl.h5: is not a record of eval-choice' run --paired ppl.h5 $m
-no 'another reference' 1 'k.h5: /choice/log_likelihood_of_reference: is of another reference: choice 0 has' \
+no 'a record of another reference' 1 \
+	'k.h5: /choice/log_likelihood_of_reference: is of another reference: choice 0 has' \
 	run rtn.h5 --reference rtn.h5 --paired k.h5
 no 'a reference of another vocabulary' 1 'tiny.h5: /config: has a vocabulary of 24' run $m --reference tiny.h5
 warns '--until without --greedy' '--until .no --greedy.' run --until x $m
-warns '--special of bytes' '--special .ids are bytes.' run --special $m
+warns '--special without a tokenizer' '--special .ids are bytes.' run --special $m
 many='once on once on once on once on once on once on'
 printf '{"task": "a", "context": "%s", "choices": ["no one"], "gold": 0}\n' "$many" >long.jsonl
-warns 'more than the positions' 'long.jsonl: a question of [0-9]* tokens is longer than the 16 positions' \
+warns 'a question longer than the positions of the model' \
+	'long.jsonl: a question of [0-9]* tokens is longer than the 16 positions' \
 	eval-choice --questions long.jsonl tiny.h5
-ok 'no result of that' test ! -e bad.h5
+ok 'no result was written' test ! -e bad.h5
 
 # --- questions inside instructions ---
 ask='Please choose the correct answer to the question: Is it \"a\" or b?' format='Answer format: answer1/answer2'
@@ -165,12 +168,12 @@ cat >task.json <<J
 ]
 J
 awk -v task=T -f "$top/pipelines/questions.awk" task.json >task.jsonl
-ok 'questions.awk' py task
-ok '... as eval-choice reads them' eval-choice --questions task.jsonl $m
-no '... of another kind' 1 'questions.awk: words.jsonl:.: holds no question' \
+ok 'questions.awk converts a task' py task
+ok '... eval-choice reads the result' eval-choice --questions task.jsonl $m
+no '... a file of another kind' 1 'questions.awk: words.jsonl:.: holds no question' \
 	awk -v task=T -f "$top/pipelines/questions.awk" words.jsonl
-no '... without a name' 2 '-v task=NAME is expected' awk -f "$top/pipelines/questions.awk" task.json
+no '... no name of the task' 2 '-v task=NAME is expected' awk -f "$top/pipelines/questions.awk" task.json
 sed 's/Answer2: x/Answer5: x/' task.json >odd.json
-no '... with a choice that is missing' 1 "odd.json:9: ' Answer2: ' is missing" \
+no '... a missing choice' 1 "odd.json:9: ' Answer2: ' is missing" \
 	awk -v task=T -f "$top/pipelines/questions.awk" odd.json
 done_testing

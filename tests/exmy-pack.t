@@ -1,4 +1,5 @@
 #!/bin/sh
+# exmy-pack.t -- packed codes: packing, unpacking, products from packed words; bad input
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 model=$top/tests/ref/llama-gqa.h5
@@ -13,7 +14,7 @@ for f in uint1 uint2 nf3 uint4 e2m2 int5 e2m3 e1m5 e3m4; do
 	# shellcheck disable=SC2086
 	is "$f: a packed model gives the same numbers" "$(eval-ppl $numbers packed.h5)" "$(eval-ppl $numbers codes.h5)"
 done
-# Few columns are multiplied as they are packed: the same up to the rounding of sums in float.
+# Products with few columns read packed words: the same up to the rounding of float sums.
 nll() { eval-ppl --tokens tokens.h5 --ctx 8 --limit 16 "$@" | sed -n 's/^nll[[:space:]]*//p'; }
 near() { awk -v a="$1" -v b="$2" -v by="$3" 'BEGIN { d = a - b; exit !(a > 0 && d < by && -d < by) }'; }
 for f in uint4 int4 e2m1 nf4 int5 e2m2 e4m0 nf5; do
@@ -25,21 +26,21 @@ for f in uint4 int4 e2m1 nf4 int5 e2m2 e4m0 nf5; do
 	sample-tokens --length 62 --ctx 32 --temperature 0 packed.h5 -o b.h5
 	ok "$f: the same greedy tokens" h5diff a.h5 b.h5 /tokens
 done
-ok '16-bit activations round' test "$(nll --compute-type int16 codes.h5)" != "$(nll codes.h5)"
+ok '16-bit activations are rounded' test "$(nll --compute-type int16 codes.h5)" != "$(nll codes.h5)"
 dpq-run -q --compensate none --storage e2m2 --group channel "$top/tests/ref/llama-gqa.h5" -o codes.h5
 exmy-pack codes.h5 -o packed.h5
 dpq-run -q --compensate none --storage e2m2 --group channel <"$model" | exmy-pack | exmy-pack --unpack | cat >stream
 cat stream | exmy-pack --layers '*' >piped.h5
 ok 'pipes and files give the same' h5diff --exclude-attribute / packed.h5 piped.h5
-ok "five bits lie as in the paper, again in numpy" py five_bits
+ok "the layout of five bits is that of the paper, computed again in numpy" py five_bits
 
-no 'a model that is not quantized' 1 'no layer with codes' exmy-pack "$model"
+no 'an unquantized model' 1 'no layer with codes' exmy-pack "$model"
 no 'packing twice' 1 'no layer with codes' exmy-pack packed.h5
-no 'unpacking what is not packed' 1 'no layer that is packed' exmy-pack --unpack codes.h5
+no 'unpacking a model that is not packed' 1 'no layer that is packed' exmy-pack --unpack codes.h5
 head -c 20000 packed.h5 >short.h5
 no 'a packed file cut short' 1 'short.h5' exmy-pack --unpack short.h5
 py faults
 no 'packed columns that the model does not have' 1 'columns' eval-ppl --tokens tokens.h5 --ctx 32 columns.h5
-no 'packed words that do not say their columns' 1 'columns' eval-ppl --tokens tokens.h5 --ctx 32 none.h5
+no 'packed words without their number of columns' 1 'columns' eval-ppl --tokens tokens.h5 --ctx 32 none.h5
 no 'words too few for the columns' 1 'packed' exmy-pack --unpack narrow.h5
 done_testing

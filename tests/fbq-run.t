@@ -1,5 +1,6 @@
 #!/bin/sh
-# Branches: files as h5py reads them, the model as W' = Q + B A by hand, every method and format, what is refused.
+# fbq-run.t -- low-rank branches of every method and format; bad input
+# h5py reads the files, and the model is compared with a plain one of the weights Q + B A.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -15,22 +16,22 @@ column() {
 }
 mean() { awk -F '\t' '$1 == "all" { print $2 }' "$1"; }
 
-# the whole weight by hand, as any reader of the file would make it
+# py plain makes the effective weight from the file, as any reader of the format would
 words='4 + (32 + 4) * -(-n // 8) / n'
 for method in fbquant lowrank svdquant loftq caldera eora; do
 	steps=; [ $method = fbquant ] && steps='--steps 40'
 	# shellcheck disable=SC2086
 	other --method $method $steps "$model" -o $method.h5 2>$method.layers; s=$?
 	is "$method: status" $s 0
-	ok "$method: errors, bounds and bits as h5py has them" \
+	ok "$method: errors, bounds and bits as computed from the file" \
 		py look $method.h5 "$model" h.h5 $method.layers "$words + 16 * 3 * (m + n) / (m * n)"
 	py plain $method.h5 "$model" p.h5
 	eval-ppl -q --tokens t.h5 --ctx 32 $method.h5 -o a.h5 >a.txt &&
 		eval-ppl -q --tokens t.h5 --ctx 32 p.h5 -o b.h5 >b.txt
-	ok "$method: the model is that of Q + B A" awk \
+	ok "$method: the model equals the plain one of Q + B A" awk \
 		-F '\t' '$1 == "nll" { if (FNR == NR) a = $2; else b = $2 }
 			END { exit !(a > 1 && a - b < 2e-6 && b - a < 2e-6) }' a.txt b.txt
-	ok "$method: tensor-diff sees the branch" \
+	ok "$method: tensor-diff includes the branch" \
 		sh -c 'tensor-diff --hessian h.h5 --reference "$1" $2.h5 2>/dev/null |
 			awk -F "\t" "\$1 == \"all\" { print \$NF }" |
 			awk -v want="$3" "{ exit !(\$1 / want - 1 < 1e-3 && 1 - \$1 / want < 1e-3) }"' \
@@ -43,7 +44,7 @@ for method in fbquant lowrank svdquant loftq caldera eora; do
 		cmp j1.h5 j3.h5' x "$model" $method "$steps"
 done
 other "$model" -o long.h5 2>long.layers
-ok 'methods that see H do better under it than the plain ones' awk -v f="$(mean long.layers)" \
+ok 'methods that use H have less output error than the others' awk -v f="$(mean long.layers)" \
 	-v e="$(mean eora.layers)" -v c="$(mean caldera.layers)" -v l="$(mean lowrank.layers)" \
 	'BEGIN { exit !(f < l && e < l && c < e) }'
 
@@ -64,60 +65,63 @@ for format in f32:32 bf16:16 int8:8+32 int4:8:4+32/8; do
 	ok "--branch-format $name" py look f.h5 "$model" h.h5 f.layers "$words + $want"
 done
 
-# --- a branch beside what another tool has quantized ---
+# --- a branch of a model that another tool has quantized ---
 gar-order -q --group 8 h.h5 -o order.h5
 dpq-run --group 8 --hessian h.h5 --order order.h5 "$model" -o gptq.h5 2>gptq.layers
 for method in lowrank eora; do
 	other --method $method --reference "$model" gptq.h5 -o after.h5 2>after.layers
 	ok "GPTQ, then $method" py look after.h5 "$model" h.h5 after.layers "$words + 16 * 3 * (m + n) / (m * n)"
-	ok '... the codes stay' py codes_stay $up
+	ok '... the codes are unchanged' py codes_stay $up
 done
-ok '... and lose less' awk -v a="$(mean gptq.layers)" -v b="$(mean after.layers)" 'BEGIN { exit !(b < 0.95 * a) }'
+ok '... and the output error is smaller' awk -v a="$(mean gptq.layers)" -v b="$(mean after.layers)" \
+	'BEGIN { exit !(b < 0.95 * a) }'
 hadamard-rotate -q "$model" -o rotated.h5
 rms-suppress -q rotated.h5 -o split.h5
 hessian-accum -q --tokens t.h5 --ctx 32 split.h5 -o split-h.h5
-ok 'a rotated model with columns taken out' \
+ok 'a rotated model with split columns' \
 	sh -c 'fbq-run -q --group 8 --rank 3 --steps 40 --hessian split-h.h5 split.h5 -o s.h5 &&
 		eval-ppl -q --tokens t.h5 --ctx 32 s.h5 >/dev/null'
 
 # --- packed, joined, streamed, resumed ---
 exmy-pack -q fbquant.h5 -o packed.h5
 eval-ppl -q --tokens t.h5 --ctx 32 packed.h5 >packed.txt; eval-ppl -q --tokens t.h5 --ctx 32 fbquant.h5 >codes.txt
-ok 'packed' cmp packed.txt codes.txt
+ok 'packed: the same results' cmp packed.txt codes.txt
 fbq -q --branch-format int8 "$model" -o eight.h5
 exmy-pack -q eight.h5 -o packed.h5
-ok '... branches too' \
+ok '... with packed branches' \
 	sh -c 'h5dump -d $1/branch_b/packed packed.h5 >/dev/null && exmy-pack -q --unpack packed.h5 -o back.h5 &&
 		h5diff eight.h5 back.h5 $1' x $up
-ok 'greedy text of packed words is that of codes' \
+ok 'greedy text from packed words equals that from codes' \
 	sh -c 'for m in packed eight; do sample-tokens -q --temperature 0 --length 40 --ctx 32 $m.h5 -o $m-t.h5; done;
 		h5diff packed-t.h5 eight-t.h5 /tokens'
 fbq -q --layers '*/0/*' "$model" -o first.h5; fbq -q --layers '*/1/*' "$model" -o second.h5
-ok 'joined from two jobs' sh -c 'tensor-join -q first.h5 second.h5 -o joined.h5 && h5diff joined.h5 fbquant.h5 /model'
-ok 'a stream' \
+ok 'two jobs, joined, give the whole model' \
+	sh -c 'tensor-join -q first.h5 second.h5 -o joined.h5 && h5diff joined.h5 fbquant.h5 /model'
+ok 'a stream gives the same results' \
 	sh -c 'cat "$1" | fbq-run -q --group 8 --rank 3 --steps 40 --hessian h.h5 | cat >stream &&
 		fbq-run -q --group 8 --rank 3 --hessian h.h5 <stream >x 2>/dev/null;
 		eval-ppl -q --tokens t.h5 --ctx 32 stream >s.txt && cmp s.txt codes.txt' x "$model"
 fbq --resume "$model" -o r.h5 2>/dev/null
-ok '--resume, undisturbed' h5diff r.h5 fbquant.h5 /model
-ln -s nowhere/r.h5 cut.h5	# nothing can get this name: the run fails at its end
+ok '--resume without an interruption' h5diff r.h5 fbquant.h5 /model
+ln -s nowhere/r.h5 cut.h5	# no file can be created under this name: the run fails at its end
 fbq --resume "$model" -o cut.h5 2>/dev/null
 mv cut.h5.part parts; rm cut.h5
 py part_without_branch
 fbq --resume "$model" -o cut.h5 2>cut.layers
-ok '... a run that was stopped in its second block goes on' h5diff cut.h5 fbquant.h5 /model
-is '... with the report of both' "$(grep -v ^fbq cut.layers | cut -f 1,2)" "$(grep -v ^fbq fbquant.layers | cut -f 1,2)"
+ok '... a run that was stopped in its second block continues' h5diff cut.h5 fbquant.h5 /model
+is '... and reports the layers of both runs' "$(grep -v ^fbq cut.layers | cut -f 1,2)" \
+	"$(grep -v ^fbq fbquant.layers | cut -f 1,2)"
 
-# --- what goes wrong ---
+# --- bad input ---
 py four_columns
 no 'rank 0' 2 'rank: expected a number from 1' fbq-run --rank 0 --hessian h.h5 "$model" -o x.h5
 warns 'steps of a method of one step' 'without effect here: --steps \(a method of one step\)' \
 	fbq-run --method lowrank --steps 3 --rank 2 --group 8 "$model" -o x.h5
-ok '... are one' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 &&
+ok '... make no difference' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 &&
 	h5diff x.h5 y.h5 /model' x "$model"
 no 'a rank above the inputs' 1 'q_proj: .*expected a --rank up to .*, not 40' \
 	fbq-run --rank 40 --hessian h.h5 "$model" -o x.h5
-# one line: no layer has been quantized before
+# one line: the error comes before any layer is quantized
 no 'a rank above the outputs, of a later layer' 1 'k_proj: is 16 x 32, expected a --rank up to .*, not 20' \
 	fbq-run --steps 2 --rank 20 --hessian h.h5 "$model" -o x.h5
 no '... of a stream' 1 'k_proj: is 16 x 32, expected a --rank up to .*, not 20' \
@@ -127,8 +131,8 @@ no '... of layers without a configuration' 1 \
 	--rank 8 four.h5 -o x.h5
 no 'a later block that is quantized already' 1 'layers/1/self_attn/q_proj: is quantized already, expected --ref' \
 	fbq second.h5 -o x.h5
-no 'no Hessian' 2 'hessian FILE is needed for --method fbquant' fbq-run "$model" -o x.h5
-ok '... where none is needed' fbq-run -q --method svdquant --group 8 --rank 2 "$model" -o x.h5
+no 'no --hessian' 2 'hessian FILE is needed for --method fbquant' fbq-run "$model" -o x.h5
+ok '... for a method that needs none' fbq-run -q --method svdquant --group 8 --rank 2 "$model" -o x.h5
 no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was not calibrated' \
 	sh -c 'sample-tokens -q --length 64 --ctx 32 "$2" -o ot.h5 &&
 		hessian-accum -q --tokens ot.h5 --ctx 32 "$2" -o o.h5 &&
@@ -136,37 +140,37 @@ no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was n
 no 'quantized already' 1 'gptq.h5: .*is quantized already, expected --reference' fbq -q gptq.h5 -o x.h5
 no 'a reference for a method that makes codes' 2 'computes codes; --reference requires' \
 	fbq-run --hessian h.h5 --reference "$model" gptq.h5 -o x.h5
-no 'a reference that is quantized' 1 'gptq.h5: .*is quantized, expected the weights before' \
+no 'a quantized reference' 1 'gptq.h5: .*is quantized, expected the weights before' \
 	other -q --method eora --reference gptq.h5 gptq.h5 -o x.h5
 no 'a reference of another shape' 1 'gpt2.h5: .*is missing' \
 	other -q --method eora --reference "$ref/gpt2.h5" gptq.h5 -o x.h5
-no 'no such method' 2 'method' fbq --method lora "$model" -o x.h5
-no 'no such branch format' 2 "branch-format: there is no format 'f8'" fbq --branch-format f8 "$model" -o x.h5
-no 'a type with groups' 2 "branch-format: there is no format 'f16'" fbq --branch-format f16:8 "$model" -o x.h5
+no 'an unknown method' 2 'method' fbq --method lora "$model" -o x.h5
+no 'an unknown branch format' 2 "branch-format: there is no format 'f8'" fbq --branch-format f8 "$model" -o x.h5
+no 'a branch type with groups' 2 "branch-format: there is no format 'f16'" fbq --branch-format f16:8 "$model" -o x.h5
 warns 'options of another method' '--lr .a method that does not descend.; --steps .a method of one step.' \
 	fbq --method eora --lr 0.1 "$model" -o x.h5
 fbq --lr 1 "$model" -o wild.h5 2>wild.layers
-ok 'a wild learning rate keeps the best iterate' \
+ok 'a large learning rate: the best iterate is kept' \
 	py look wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
-no 'no step' 2 'steps: expected a number from 1' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
+no '0 steps' 2 'steps: expected a number from 1' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
 no 'the head' 1 'lm_head: is not a layer of a block' fbq-run -q --method lowrank --layers '*lm_head' "$model" -o x.h5
-no 'a branch that is there' 1 'has a branch already' other -q --method eora --reference "$model" fbquant.h5 -o x.h5
+no 'a layer that has a branch' 1 'has a branch already' other -q --method eora --reference "$model" fbquant.h5 -o x.h5
 dpq-run -q --group 8 --hessian h.h5 --layers '*/0/*' "$model" -o half.h5
 warns 'layers that are not quantized' 'model/layers/1/.*is not quantized, and is not' \
 	fbq-run -j 1 --rank 3 --hessian h.h5 --method eora --reference "$model" half.h5 -o x.h5
-ok '... stay' h5diff "$model" x.h5 /model/layers/1
-no 'a reference for what is not quantized' 1 'holds no quantized layer' \
+ok '... are unchanged' h5diff "$model" x.h5 /model/layers/1
+no '--reference for an unquantized model' 1 'holds no quantized layer' \
 	other -q --method eora --reference "$model" "$model" -o x.h5
 ok 'the history of svdquant has the Hessian that chose the step' \
 	sh -c 'fbq-run -q --group 8 --rank 2 --hessian h.h5 --method svdquant "$1" -o x.h5 &&
 		h5dump -a "history:hessian" x.h5 >/dev/null' x "$model"
-# columns that were taken out are 0 in codes and branch
+# split columns are 0 in codes and branch
 py lone_layer
 for method in fbquant svdquant caldera eora; do
 	fbq-run -q --group 16 --rank 4 --steps 30 --hessian sph.h5 --method $method sp.h5 -o spo.h5 2>/dev/null
-	ok "$method: columns taken out stay 0" py columns_out
+	ok "$method: split columns stay 0" py columns_out
 done
-# files that are wrong
+# damaged files
 py faults
 for f in "no-b:branch_a: is present, but no branch_b" "rank:branch_b/weight: .*expected" \
 	"nan:branch_a/weight: holds infinite" "loop:branch_a: has a branch_a" "bias:branch_a: has a bias" \

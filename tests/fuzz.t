@@ -1,7 +1,7 @@
 #!/bin/sh
+# fuzz.t -- seeds and finds of the fuzzers, unchanged and slightly changed, the same in every run
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-# what fuzzers started from and what they found, as it is and changed a little, the same every time
 programs=${PTQ_BUILD:-$top/build}/fuzz
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0:allocator_may_return_null=1" OMP_NUM_THREADS=1
 for reader in safetensors:4000 tokenizer:4000 part:500 gguf:3000 image:6000; do

@@ -1,4 +1,5 @@
 #!/bin/sh
+# gguf.t -- GGUF files: import, export and import again, tokenizers; bad input
 # shellcheck source=tests/tap.sh
 . "${0%/*}/tap.sh"
 export OMP_NUM_THREADS=1
@@ -8,72 +9,73 @@ if ! py 'h5py.File' 2>/dev/null; then
 	done_testing
 fi
 
-# The models of tests/forward.c, whose logits are transformers', as GGUF; and one a fault.
+# The models of tests/forward.c, whose logits equal those of transformers, as GGUF; and one file per fault.
 py make "$top" || exit 1
 
-# same OURS REFERENCE: the same tensors, bit for bit; a config that means the same is shown by the likelihoods
+# same_tensors OURS REFERENCE: the same tensors, bit for bit; equal likelihoods show that the configs are equivalent
 py make_tokens
 nll() { eval-ppl -q --tokens tokens.h5 --ctx 37 "$1"; }
 for f in llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel neox-serial mixtral \
 	qwen2-moe qwen3-moe \
 	phi3-window phi3-long phi3-linear gemma gemma2 gemma3; do
 	[ -e "$f.gguf" ] || { skip "$f" 'no such model in tests/ref'; continue; }
-	ok "$f: imports in silence but for its tokenizer" \
+	ok "$f: is imported with one warning, about its tokenizer" \
 		sh -c "model-import $f.gguf -o $f-gguf.h5 2>warning && test \$(wc -l <warning) = 1 &&
 			grep -q 'has no tokenizer' warning"
-	ok "$f: every tensor as it was" py same_tensors $f-gguf.h5 $f.h5
+	ok "$f: every tensor is unchanged" py same_tensors $f-gguf.h5 $f.h5
 	is "$f: the same likelihoods" "$(nll $f-gguf.h5)" "$(nll $f.h5)"
 	if [ $f = neox-serial ]; then
-		no "$f: its head is the embedding" 1 'llama.cpp needs a separate head for a GPTNeoX' \
+		no "$f: a head tied to the embedding" 1 'llama.cpp needs a separate head for a GPTNeoX' \
 			model-export --to gguf -o $f-out.gguf $f-gguf.h5
 		continue
 	fi
 	ok "$f: is exported" model-export --to gguf -o $f-out.gguf $f-gguf.h5
 	model-import -q $f-out.gguf -o $f-out.h5 2>/dev/null
-	ok "$f: imported again, every tensor as it was" py same_tensors $f-out.h5 $f.h5
-	is "$f: ... and the likelihoods" "$(nll $f-out.h5)" "$(nll $f.h5)"
+	ok "$f: imported again, every tensor is unchanged" py same_tensors $f-out.h5 $f.h5
+	is "$f: ... with the same likelihoods" "$(nll $f-out.h5)" "$(nll $f.h5)"
 	model-export -q --to gguf -o again.gguf $f-out.h5
 	ok "$f: exported again, the same bytes" cmp $f-out.gguf again.gguf
 done
 hadamard-rotate -q --seed 1 gemma-gguf.h5 -o rotated.h5
-no 'a Gemma with a head of its own' 1 \
+no 'a Gemma with an untied head' 1 \
 	'rotated.h5: /lm_head: is a head apart from the embedding, .* a GemmaForCausalLM; --to hf writes it' \
 	model-export --to gguf -o rotated.gguf rotated.h5
-is 'there are likelihoods' "$(nll llama-gqa.h5 | grep -c '^nll	')" 1
+is 'a likelihood is printed' "$(nll llama-gqa.h5 | grep -c '^nll	')" 1
 for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do	# the last is used below
 	model-import -q $f -o other.h5
 	ok "$f: the same tensors" py same_tensors other.h5 llama-gqa.h5
 done
-is 'heads, widths and rotation that the file does not name: the same likelihoods' \
+is 'heads, widths and rotation that the file does not specify: the same likelihoods' \
 	"$(nll other.h5)" "$(nll llama-gqa.h5)"
-ok 'numbers that were decimals are again' py decimals
-ok '16-bit types stay' sh -c 'model-import -q halves.gguf -o halves.h5' && ok 'bit for bit' py bits_16
+ok 'decimal numbers are restored' py decimals
+ok '16-bit types are kept' sh -c 'model-import -q halves.gguf -o halves.h5' && ok '... bit for bit' py bits_16
 model-import types.gguf -o types.h5 2>warning
 ok 'every type, and permuted rows of two' py types
 model-import strange.gguf -o strange.h5 2>warning
-is 'names that are not known stay, if they can be read' \
+is 'unknown tensors are kept if they can be read' \
 	"$(grep -c 'blk.0.attn_rot.weight: .* it is kept' warning) $(grep -c 'ids: .* left out' warning)" '1 1'
-ok 'on a pipe' sh -c 'model-import -q llama-gqa.gguf | tensor-stats -q'
+ok 'import to a pipe' sh -c 'model-import -q llama-gqa.gguf | tensor-stats -q'
 
-# Tokens by a plain merge of the pair with the best score.
+# Tokens by a plain loop that merges the pair with the best score.
 for f in spm spm-bare; do model-import $f.gguf -o $f.h5; done
 ok 'merges by score are merges by rank' py merges
 ok "each family's tokenizer.json" py families
 for f in bpe-gpt-2 bpe-default bpe-smollm bpe-llama-bpe bpe-dbrx bpe-qwen2 bpe-gpt-4o bpe-tekken bpe-ends spm-bytes \
 	spm-bytes-bare; do
 	model-import -q $f.gguf -o $f.h5 2>/dev/null
-	ok "$f: is exported in silence" sh -c "model-export --to gguf -o $f-out.gguf $f.h5 2>$f.err && test ! -s $f.err"
+	ok "$f: is exported without a message" \
+		sh -c "model-export --to gguf -o $f-out.gguf $f.h5 2>$f.err && test ! -s $f.err"
 	model-import -q $f-out.gguf -o $f-again.h5
-	ok "... as keys, of which the same tokenizer.json is made" py same_tokenizer $f $f-out
+	ok "... as keys that give the same tokenizer.json" py same_tokenizer $f $f-out
 done
 model-import -q bpe-qwen2.gguf -o said.h5 2>/dev/null
 py said
-said() {	# said NAME WHY: a tokenizer that GGUF cannot say
-	warns "a tokenizer that GGUF cannot say: $1" \
+said() {	# said NAME WHY: a tokenizer that GGUF cannot express
+	warns "a tokenizer that GGUF cannot express: $1" \
 		"tokenizer.ggml.model: none: GGUF cannot express the tokenizer: $2.*pass token ids to llama.cpp" \
 		model-export --to gguf -o said.gguf said-$1.h5
 	model-import -q said.gguf -o again.h5
-	ok '... goes along' py same_text tokenizer said-$1.h5 again.h5
+	ok '... is kept unchanged' py same_text tokenizer said-$1.h5 again.h5
 }
 said json 'it is not valid JSON'
 said unigram 'its model is Unigram, not BPE'
@@ -91,15 +93,18 @@ said order 'its merges are not in the order of scores'
 said missing 'its merges are not in the order of scores'
 said bytes 'it has no token of byte 65'
 said words 'its pre-tokenizer is neither byte-level nor that of SentencePiece'
-warns 'NFC' 'leaves out its normalizer NFC' model-export --to gguf -o said.gguf said-nfc.h5
-warns 'an added token with blanks' 'leaves out lstrip, rstrip and single_word of added tokens' \
+warns 'a tokenizer with the normalizer NFC' 'leaves out its normalizer NFC' \
+	model-export --to gguf -o said.gguf said-nfc.h5
+warns 'an added token with options about blanks' 'leaves out lstrip, rstrip and single_word of added tokens' \
 	model-export --to gguf -o said.gguf said-rstrip.h5
-warns 'Metaspace' 'leaves out that no blank is added' model-export --to gguf -o said.gguf said-metaspace.h5
+warns 'Metaspace without an added blank' 'leaves out that no blank is added' \
+	model-export --to gguf -o said.gguf said-metaspace.h5
 model-export -q --to gguf -o said.gguf said-pairs.h5 && model-import -q said.gguf -o again.h5
 ok 'merges of one token in another order, and ids without tokens' py pairs again.h5
 model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5
 is 'the chat template and the padding' "$(py texts_said said.gguf again.h5)" 'chat 6'
-warns 'a pre-tokenizer that is not named' 'tokenizer.ggml.pre: is missing; words are cut as llama.cpp does' \
+warns 'a tokenizer without the name of its pre-tokenizer' \
+	'tokenizer.ggml.pre: is missing; words are cut as llama.cpp does' \
 	model-import bpe-none.gguf -o none.h5
 warns 'no tokenizer' 'has no tokenizer' model-import no-tokens.gguf -o none.h5
 rm -f none.h5
@@ -203,7 +208,7 @@ bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is no toke
 bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is no token"
 bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'
 bad bpe-eos 'tokenizer.ggml.add_eos_token: is true, but tokenizer.ggml.eos_token_id is missing'
-no 'the file as the result' 1 'llama-gqa.gguf: is an input that holds no model' \
+no 'a result with the name of the input' 1 'llama-gqa.gguf: is an input that holds no model' \
 	model-import -q llama-gqa.gguf -o llama-gqa.gguf
 no 'a vocabulary without tensors' 1 'only-words.gguf: model.embed_tokens.weight: is missing' \
 	model-import -q only-words.gguf -o no.h5
@@ -215,6 +220,6 @@ beyond the end of the file|needs [0-9]* bytes)" \
 done
 ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 
-# Bytes changed, mostly in the header: done or refused in one line, never a crash.
+# Changed bytes, mostly in the header: success or one line of error, never a crash.
 ok 'changed bytes' py fuzz
 done_testing

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every linear layer of every architecture is fed what transformers feeds it: tests/ref/hessians.py.
+# hessian-models.t -- Hessians of every linear layer of every architecture
+# They are compared with those of the inputs in transformers (tests/ref/hessians.py).
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 

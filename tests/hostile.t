@@ -1,6 +1,6 @@
 #!/bin/sh
-# What users get wrong: numbers, names, roles of files, files of another model, files edited by hand. Each is refused in
-# one line that says what is wrong, or warned of; nothing comes out with status 0 that is not what was asked for.
+# hostile.t -- mistakes of users: numbers, names, roles of files, files of another model, files edited by hand
+# Each mistake is refused with one line that says what is wrong, or causes a warning. No wrong result has status 0.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 ASAN_OPTIONS=handle_sigbus=0
@@ -62,52 +62,53 @@ numbers eval-ppl kv-format '--tokens tokens.h5 model.h5' '' int4: :8 int4:0 int4
 	int4:eight int9 none:8 \
 	int4:1000000001 int4:99999999999999999999
 numbers sample-tokens kv-format 'model.h5' '' int4:0 none:8 e8m8
-is 'nothing of that made a file' "$(ls -A out)" ''
+is 'no file was written' "$(ls -A out)" ''
 
-# --- words ---
+# --- names, options and formats ---
 truncate -s 1G large-plan
-no 'a plan without an end' 1 'large-plan: is larger than [0-9]* MiB' solve --plan large-plan
+no 'a plan of 1 GiB' 1 'large-plan: is larger than [0-9]* MiB' solve --plan large-plan
 seq 50000 >long
-ok 'a text from a pipe, longer than was asked for' \
+ok 'a long text from a pipe: the same tokens' \
 	sh -c 'tokenize --bytes -o out/pipe <long && cat long | tokenize --bytes -o out/long &&
 		h5diff out/pipe out/long /tokens'
 rm -f out/*
 no 'an abbreviation of two options' 2 '--comp is ambiguous: --compute, --compensate' dpq-run --comp none
-ok 'an abbreviation of one' sh -c 'dpq-run -q --compen none model.h5 -o out/r && rm out/r'
+ok 'an abbreviation of one option' sh -c 'dpq-run -q --compen none model.h5 -o out/r && rm out/r'
 no 'a file without a name' 1 "^dpq-run: '': cannot open: No such file" dpq-run --compensate none '' -o out/r
-no 'a choice that is none' 2 "--recipe: 'best' is not one of late, paper, inc" dpq-run --recipe best
+no 'an unknown choice' 2 "--recipe: 'best' is not one of late, paper, inc" dpq-run --recipe best
 for v in storge:storage hesian:hessian groups:group Storage:storage; do
 	no "option ${v%:*}: did you mean --${v#*:}?" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" \
 		dpq-run "--${v%:*}"
 done
 no '... with a value' 2 'no option --storge=int4; did you mean --storage\?$' dpq-run --storge=int4
-no 'no option is like it' 2 'no option --xyz$' dpq-run --xyz
+no 'an unknown option, with no similar one' 2 'no option --xyz$' dpq-run --xyz
 for v in "model:eval-ppl --tokens tokens.h5" "tokens:eval-ppl model.h5 --tokens" "hessian:dpq-run model.h5 --hessian" \
 	"order:dpq-run model.h5 --hessian hessian.h5 --order"; do
 	case $v in model*) by=model-import ;; tokens*) by=tokenize ;; hessian*) by=hessian-accum ;; *) by=gar-order ;; \
 		esac
 	# shellcheck disable=SC2086
-	no "a text for a file of kind ${v%%:*}: what makes one" 1 "text: is not an HDF5 file; $by makes" ${v#*:} text
+	no "a text as a file of kind ${v%%:*}: the message names its tool" 1 "text: is not an HDF5 file; $by makes" \
+		${v#*:} text
 	# shellcheck disable=SC2086
-	no "a folder for a file of kind ${v%%:*}" 1 "out: is a folder, expected a file; $by makes" ${v#*:} out
+	no "a folder as a file of kind ${v%%:*}" 1 "out: is a folder, expected a file; $by makes" ${v#*:} out
 done
 no 'a text from a pipe' 1 'stdin>: is not an HDF5 file or stream, or begins with a user block; model-import makes' \
 	sh -c 'cat text | eval-ppl --tokens tokens.h5'
-no 'an argument that is missing' 2 '--group needs an argument' dpq-run --group
+no 'a missing argument' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
-no 'no tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
+no 'no --tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
 for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int9:int8 e5m3:e4m3 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
-no 'no format is like e8m8' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
+no 'an unknown format, with no similar one' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
 for v in e4m3:e4m3fn e5m2:e5m2ieee; do
 	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" \
 		dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
 done
-no 'FILE that is an empty word' 2 '--hessian: the name is empty, expected the name of a file' \
+no 'an empty name of an input' 2 '--hessian: the name is empty, expected the name of a file' \
 	dpq-run --hessian '' model.h5
-no '-o an empty word' 2 '--output: the name is empty, expected the name of a file' \
+no 'an empty name of a result' 2 '--output: the name is empty, expected the name of a file' \
 	dpq-run -o '' model.h5
 no 'a table of a model without one' 2 '--table error needs a MODEL' exmy-sweep --tsv --table error
 no 'a plot whose name gnuplot would run' 2 'control character' \
@@ -115,23 +116,24 @@ no 'a plot whose name gnuplot would run' 2 'control character' \
 mkdir fake; printf '#!/bin/sh\ncat >/dev/null\n' >fake/gnuplot; chmod +x fake/gnuplot
 no 'a gnuplot that draws nothing' 1 'gnuplot could not write it' \
 	env PATH="$tmp/fake:$PATH" exmy-sweep --formats int4 --sigma 0.1 --plot x.svg -o out/r
-no 'a plot of no kind' 2 'ends in .svg, .png or .pdf' exmy-sweep --plot x.gif
-ok '... runs nothing' test ! -e PWN
-ok 'standard input is no model of a sweep, unless named' exmy-sweep --tsv --formats int4 --sigma 0.1 -o out/r
+no 'a plot of an unknown kind' 2 'ends in .svg, .png or .pdf' exmy-sweep --plot x.gif
+ok '... no name of a plot is run' test ! -e PWN
+ok 'a sweep reads no model from standard input, unless it is named' exmy-sweep --tsv --formats int4 --sigma 0.1 -o out/r
 no '... named' 1 '<stdin>: is empty' exmy-sweep --formats int4 -o out/r -
 rm -f out/*
 
 # --- options without effect ---
 history() { h5dump -a /history "$1" | sed -n 's/.*(0): "//p' | sed 's/"$//'; }	# the last command
-warns 'rounding to nearest' 'without effect here: --order, --static-groups, --group-view, --damp .--compensate none.$' \
+warns '--compensate none: options of compensation' \
+	'without effect here: --order, --static-groups, --group-view, --damp .--compensate none.$' \
 	dpq-run --compensate none --group 4 --damp 0.5 --group-view block --static-groups --order nosuch model.h5 \
 	-o out/r
-is '... leaves them out of the history' "$(history out/r)" "dpq-run $(cat "$top/VERSION") --group 4 --compensate none"
-ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
-warns 'no FP8' '--round-first, --scale8, --top, --saturate .--compute none.; --pow2-scale' \
+is '... are left out of the history' "$(history out/r)" "dpq-run $(cat "$top/VERSION") --group 4 --compensate none"
+ok '... and change nothing' sh -c 'h5diff out/r codes.h5'
+warns '--compute none: options of FP8' '--round-first, --scale8, --top, --saturate .--compute none.; --pow2-scale' \
 	dpq-run --compensate none --group 4 --top 0 --saturate -3 --scale8 channel --pow2-scale yes \
 	--round-first yes model.h5 -o out/r
-ok '... and changes nothing' sh -c 'h5diff out/r codes.h5'
+ok '... change nothing' sh -c 'h5diff out/r codes.h5'
 warns 'one group per row' '--group-view .one group per row.' \
 	dpq-run --group channel --group-view block --hessian hessian.h5 model.h5 -o out/r
 warns 'groups that are static' '--group-view .--static-groups.' \
@@ -142,29 +144,30 @@ warns 'formats of activations that are not rounded' '--act-format .--act-mode no
 	dpq-run --compensate none --act-mode none --act-format int8 model.h5 -o out/r
 warns 'a key without groups' '--key, --group .--order none or full.' \
 	gar-order --order full --key mean --group 4 hessian.h5 -o out/r
-warns 'a cache in a format that is not FP8' '--kv-format: e4m3 .*FP8 of hardware is e4m3fn' \
+warns 'a cache in a format that is not the FP8 of hardware' '--kv-format: e4m3 .*FP8 of hardware is e4m3fn' \
 	sample-tokens --kv-format e4m3 --length 8 --ctx 8 model.h5 -o out/r
-warns 'a seed where nothing is drawn' '--seed .--temperature 0.' \
+warns 'a seed for greedy decoding' '--seed .--temperature 0.' \
 	sample-tokens --temperature 0 --seed 5 --length 8 --ctx 8 model.h5 -o out/r
-warns 'the sum of Hessians' '--convention .no model is run.; --shard .1/1 is all.; --ctx, --limit .Hessian' \
+warns 'the sum of Hessians: options of a model' \
+	'--convention .no model is run.; --shard .1/1 is all.; --ctx, --limit .Hessian' \
 	hessian-accum --ctx 5 --limit 3 --convention bos --shard 1/1 hessian.h5 -o out/r
-ok '... is whole' test \
+ok '... the sum is complete' test \
 	-n \
 	"$(h5dump -d /model/layers/0/mlp/up_proj/count out/r |
 	grep "$(h5dump -d /model/layers/0/mlp/up_proj/count hessian.h5 | grep '(0)')")"
 warns 'special tokens of bytes' '--special .--bytes.' tokenize --bytes --special text -o out/r
 warns 'a sweep without a model' '--layers .no MODEL.; --seed .no --monte-carlo.; --band .neither' \
 	exmy-sweep --layers x --seed 1 --band 0:1 --formats int4 -o out/r
-ok 'options with their earlier names' sh -c '
+ok 'earlier names of options' sh -c '
 	sample-tokens -q --tokens 8 --ctx 8 model.h5 -o out/a &&
 	sample-tokens -q --length 8 --ctx 8 model.h5 -o out/b && cmp out/a out/b &&
 	eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --against model.h5 -o out/c >out/d &&
 	eval-ppl -q --tokens tokens.h5 --ctx 8 codes.h5 --reference model.h5 -o out/e >out/f &&
 	cmp out/c out/e && cmp out/d out/f'
-is '... have the first ones in histories' "$(history out/a)" "sample-tokens $(cat "$top/VERSION") --length 8 --ctx 8"
+is '... are the current names in histories' "$(history out/a)" "sample-tokens $(cat "$top/VERSION") --length 8 --ctx 8"
 rm -f out/*
 
-# --- files in the roles of others ---
+# --- files of a wrong kind ---
 kinds='model tokens hessian order sweep result'
 role() {	# role NAME KINDS COMMAND...: with each file of another kind in the place of @
 	name=$1 right=$2; shift 2
@@ -221,9 +224,9 @@ role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessi
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
 no 'a model file as a folder' 1 'model.h5: cannot be imported, expected a Hugging Face folder' \
 	model-import -q model.h5 -o out/r
-no 'one standard input for two' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
+no 'standard input for two inputs' 2 'standard input is named twice' sh -c 'tensor-diff --reference - <model.h5'
 no '... of Hessians' 2 'standard input is named twice' sh -c 'hessian-accum - - -o out/r <hessian.h5'
-is 'nothing of that made a file' "$(ls -A out)" ''
+is 'no file was written' "$(ls -A out)" ''
 
 # --- files of another model, edited files ---
 py faults
@@ -235,11 +238,11 @@ of_model() { eval-ppl -q --tokens tokens.h5 --ctx 8 "$1" -o out/r; }
 refused vocab 'made for a vocabulary of 999, model.h5 has' of_tokens
 no 'Hessians of tokens for another vocabulary' 1 'vocab.h5: .*made for a vocabulary of 999' \
 	hessian-accum -q --tokens vocab.h5 --ctx 8 model.h5 -o out/r
-ok '... by force' eval-ppl -q --force-tokens --tokens vocab.h5 --ctx 8 model.h5
+ok '... with --force-tokens' eval-ppl -q --force-tokens --tokens vocab.h5 --ctx 8 model.h5
 warns 'tokens of another tokenizer' 'made by another tokenizer' eval-ppl --tokens digest.h5 --ctx 8 model.h5
 warns 'tokens without attributes' 'no BOS is put before the text' eval-ppl --tokens bare.h5 --ctx 8 model.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 >one; eval-ppl -q --tokens true.h5 --ctx 8 model.h5 >true
-ok 'True of h5py is 1' cmp one true
+ok 'an attribute True of h5py is 1' cmp one true
 refused half 'attribute vocab is no size' of_tokens
 refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
@@ -273,9 +276,9 @@ refused no-count 'count: is not positive' of_hessian
 refused few-layers 'layers/1/.*is missing; the layer was not calibrated' of_hessian
 no 'Hessians of two models' 1 'few-layers.h5: .*(another model|holds)' \
 	hessian-accum -q hessian.h5 few-layers.h5 -o out/r
-ok 'a Hessian near the end of float' \
+ok 'a Hessian near the largest float' \
 	dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large
-is '... whose error is not said to be 0' \
+is '... its error is not printed as 0' \
 	"$(dpq-run --group 4 --hessian large.h5 --layers '*/0/mlp/up_proj' model.h5 -o out/large 2>&1 |
 	awk '$1 ~ /up_proj/ { print $2 == 0 }')" 0
 refused no-group 'has no attribute group' of_order
@@ -286,7 +289,7 @@ refused twice-order 'not a permutation' of_order
 refused both 'has both weight and codes, expected one of them' of_model
 refused two-codes 'has both packed and codes' of_model
 refused bits 'attribute bits must be the width of the storage format, 4, not 5' of_model
-ok 'a layer that does not say its bits' of_model bits-none.h5
+ok 'a layer without attribute bits' of_model bits-none.h5
 refused minus-codes 'holds int64 values that do not fit uint8' of_model
 refused large-codes 'holds int32 values that do not fit uint8' of_model
 refused signed-packed 'holds int32 values that do not fit uint32' of_model
@@ -294,8 +297,8 @@ ok 'packed words as int32, all positive' of_model small-packed.h5
 refused scale8 'scale8: is present, but attribute compute names no format' of_model
 refused large-scale 'holds f64 values that do not fit f32' of_model
 ok 'scales for two modalities, tokens of one' of_model modality-scales.h5
-ok 'one modality' of_model one-modality.h5
-ok '... two, passed on' exmy-pack -q modality-scales.h5 -o out/p
+ok 'scales for one modality' of_model one-modality.h5
+ok 'a filter keeps scales for two modalities' exmy-pack -q modality-scales.h5 -o out/p
 refused mode-none 'no attribute act_mode specifies' of_model
 refused mode-number 'attribute act_mode is not one text' of_model
 refused many-scales 'act_scale: has 8 values, expected 1' of_model
@@ -304,7 +307,7 @@ refused storage 'attribute storage is not one text' of_model
 dpq-run -q --compensate none --storage int5 --group 4 model.h5 -o int5.h5
 py zero_point int5.h5
 refused int5 'zero: is present, but the storage format has no zero point' of_model
-# scales of a type
+# scale types
 for s in mxfp4 nvfp4 'int4 --scale-dtype bf16' 'e2m1 --scale-dtype f16'; do
 	# shellcheck disable=SC2086
 	dpq-run -q --compensate none --storage $s --group 4 model.h5 -o "${s%% *}.h5"
@@ -316,7 +319,7 @@ refused mx-zero 'up_proj/scale: holds 0, expected positive' of_model
 refused mx-nan 'up_proj/scale: holds nan' of_model
 refused mx-f32 'attribute scale_dtype is f32, the scales of mxfp4 are e8m0' of_model
 refused mx-divided 'scale_tensor: is present, but scale_dtype is not e4m3fn' of_model
-ok 'what a storage says of its scales need not be said again' of_model mx-none.h5
+ok 'mxfp4 without attribute scale_dtype' of_model mx-none.h5
 refused nv-odd 'holds 17, which is not a number of e4m3fn' of_model
 refused nv-large 'holds 480, which is not a number of e4m3fn' of_model
 refused nv-none 'up_proj/scale_tensor: is missing' of_model
@@ -326,7 +329,7 @@ refused nv-two 'scale_tensor: has shape .2., expected .1.' of_model
 refused bf-odd 'which is not a number of bf16' of_model
 refused bf-word "attribute scale_dtype 'bfloat16' is not known; known are f32, bf16, f16, e8m0, e4m3fn" of_model
 refused bf-number 'attribute scale_dtype is not one text' of_model
-ok 'numbers of bf16 are floats' of_model bf-left.h5
+ok 'scales without attribute scale_dtype are floats' of_model bf-left.h5
 refused half-large 'holds 65536, which is not a number of f16' of_model
 refused half-e4m3 'scale_tensor: is missing' of_model
 for f in mxfp4 nvfp4; do
@@ -348,10 +351,10 @@ no 'the sum of Hessians that are not finite' 1 'nan-hessian.h5: .*holds a number
 	hessian-accum -q hessian.h5 nan-hessian.h5 -o out/r
 refused no-bos 'add_bos is 1, but there is no bos_id' of_tokens
 refused add-five 'add_bos is 5, expected 0 or 1' of_tokens
-warns 'force without need' '--force-tokens .the vocabularies have one size.' \
+warns '--force-tokens without need' '--force-tokens .the vocabularies have one size.' \
 	eval-ppl --force-tokens --tokens tokens.h5 --ctx 8 model.h5
-is 'a name with a line in it is one row' "$(tensor-stats table.h5 | cut -f1 | sed 1d | xargs)" '/a?b?all all'
-is '... of a report, too' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1
+is 'a name with a newline is one row' "$(tensor-stats table.h5 | cut -f1 | sed 1d | xargs)" '/a?b?all all'
+is '... also in a report' "$(dpq-run --compensate none table.h5 -o out/r 2>&1 | grep -c 'a?b?all')" 1
 refused number 'attribute ptq_version is not one text' of_model
 refused version "has ptq_version '2'" of_model
 refused lzf 'is compressed by filter 32000 (.*), which this HDF5 library lacks' of_model
@@ -360,14 +363,14 @@ no '... from a pipe' 1 'or begins with a user block' sh -c 'cat block.h5 | tenso
 refused overflow 'has .*numbers of the model overflow' of_model
 refused norm 'has .*numbers of the model overflow' of_model
 refused norm-odd "/model/norm: attribute norm is 'odd', expected rms or layer" of_model
-ok 'a norm that says its kind' of_model norm-layer.h5
+ok 'a norm with attribute norm' of_model norm-layer.h5
 refused norm-none '/model/norm: is missing; the model has no head' of_model
 refused gain-none '/model/layers/1/input_layernorm/weight: is missing' of_model
-no 'drawn from a model that overflows' 1 'overflow.h5: logits are not finite' \
+no 'tokens sampled from a model that overflows' 1 'overflow.h5: logits are not finite' \
 	sample-tokens -q --length 8 --ctx 8 overflow.h5 -o out/r
 no 'Hessians of a model that overflows' 1 'norm.h5: .*overflow' \
 	hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
-no '... made on the way' 1 'norm.h5: .*overflow' \
+no '... with --sequential' 1 'norm.h5: .*overflow' \
 	dpq-run -q --group 4 --layers lm_head --sequential --tokens tokens.h5 --ctx 8 norm.h5 -o out/r
 ok 'the newest format of HDF5' \
 	sh -c 'dpq-run -q --compensate none --group 4 latest.h5 -o out/l && h5diff out/l codes.h5 /model /model &&
@@ -375,63 +378,64 @@ ok 'the newest format of HDF5' \
 ok '... as a stream' \
 	sh -c 'dpq-run -q --compensate none --group 4 latest.h5 | exmy-pack -q -o out/l &&
 		h5diff out/l packed.h5 /model /model'
-# codes that stand for no value
+# codes without a value
 for f in int4:15 int8:255 e4m3fn:127 e4m3fn:255 e4m3ieee:120 e5m2ieee:124 e5m2ieee:255 int5:31; do
 	dpq-run -q --compensate none --storage "${f%:*}" --group 4 model.h5 -o value.h5
 	py set_code value.h5 "${f#*:}"
 	no "${f%:*} has no code ${f#*:}" 1 \
 		"value.h5: /model/layers/1/mlp/up_proj/codes: holds code .*, which is not valid in ${f%:*}" \
 		of_model value.h5
-	no '... nor is it packed' 1 'is not valid in' exmy-pack -q value.h5 -o out/r
+	no '... nor can it be packed' 1 'is not valid in' exmy-pack -q value.h5 -o out/r
 done
-# every layer of codes, embeddings and head among them
+# codes in all layers, with embeddings and head
 dpq-run -q --compensate none --group 4 --layers '*' model.h5 -o all.h5
-ok 'embeddings and head are packed too' \
+ok 'embeddings and head are packed' \
 	sh -c 'exmy-pack -q all.h5 -o all-packed.h5 && ! h5ls -r all-packed.h5 | grep -q codes'
 ok '... and unpacked' \
 	sh -c 'exmy-pack -q --unpack all-packed.h5 -o all-codes.h5 && h5diff all.h5 all-codes.h5 /model /model'
 dpq-run -q --compensate none --group 4 --layers '*embed*' --layers '*lm_head*' model.h5 -o ends.h5
-ok '... where nothing else has codes' exmy-pack -q ends.h5 -o out/p
+ok '... also if no other layer has codes' exmy-pack -q ends.h5 -o out/p
 tensor-diff --reference all.h5 model.h5 >table 2>&1
 is 'an embedding with codes in the reference only' \
 	"$(grep -c '^/model/embed_tokens.*f32' table) $(grep -c missing table)" '1 0'
 for reference in packed:codes packed:packed codes:packed all-packed:all; do
 	tensor-diff --reference "${reference%:*}.h5" "${reference#*:}.h5" >table 2>&1; s=$?
 	is "the difference of ${reference#*:} from ${reference%:*}" \
-		"$s $(awk -F '\t' '$1 ~ "^/" && $3 != 0' table | wc -l) $(grep -c ': 0 of [0-9]* other weights and biases differ' table)" '0 0 1'
+		"$s $(awk -F '\t' '$1 ~ "^/" && $3 != 0' table | wc -l) $(
+			grep -c ': 0 of [0-9]* other weights and biases differ' table)" '0 0 1'
 done
-ok 'the history tells of the inputs of inputs' sh -c '
+ok 'the history has the inputs of inputs' sh -c '
 	dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o out/h &&
 	h5dump -A out/h | grep -q "history:hessian:tokens\"" &&
 	h5dump -A out/h | grep -q "history:hessian:tokens:model\""'
-ok '... of orders, and of the others that are summed' sh -c '
+ok '... of orders, and of each summed file' sh -c '
 	dpq-run -q --group 4 --hessian hessian.h5 --order order.h5 model.h5 -o out/h &&
 	h5dump -A out/h | grep -q "history:order:tokens\"" &&
 	hessian-accum -q hessian.h5 hessian.h5 -o out/h && h5dump -A out/h | grep -q "history:input2:tokens\""'
 tokenize --model model.h5 text -o out/t
-is '... and of the text' \
+is '... and the digest of a text' \
 	"$(history out/t)" "tokenize $(cat "$top/VERSION") text-sha256:$(sha256sum text | cut -d' ' -f1)"
 
-# --- late is too late: what can be refused before the work is ---
-# the models overflow, which shows in the end
+# --- errors that can be found before the work are found before the work ---
+# the models overflow, which a run reports at its end
 for c in "eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5" "sample-tokens -q --length 8 --ctx 8 overflow.h5" \
 	"hessian-accum -q --tokens tokens.h5 --ctx 8 norm.h5"; do
 	t=${c%% *}
-	no "$t: a folder that is not there" 1 'cannot create a file in its folder' $c -o no/such/r
+	no "$t: a folder that does not exist" 1 'cannot create a file in its folder' $c -o no/such/r
 	no "$t: the name of a folder" 1 'DIR/: names a folder' $c -o DIR/
 	no "$t: a name of 256 letters" 1 'File name too long' $c -o "$(printf %0256d 1)"
 done
-# the model ends in its first block: who looks for Hessians block by block would say so
-no 'a Hessian that is missing, of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' \
+# the stream ends in its first block: a tool that reads Hessians block by block would report that
+no 'a missing Hessian of the last layer' 1 'few-layers.h5: .*layers/1/.*is missing' \
 	sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 |
 		dpq-run -q --group 4 --hessian few-layers.h5 -o out/r' x "$top"
-no 'paired with a file that is not there' 1 'nosuch.h5: cannot open' \
+no 'paired with a file that does not exist' 1 'nosuch.h5: cannot open' \
 	eval-ppl -q --tokens tokens.h5 --ctx 8 overflow.h5 --paired nosuch.h5
 no 'paired with other windows' 1 'has other tokens' \
 	eval-ppl -q --tokens tokens.h5 --ctx 4 overflow.h5 --paired result.h5
 no 'Hessians of an embedding' 1 '--layers selects no linear layer that has inputs' \
 	hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '*embed*' model.h5 -o out/r
-no 'Hessians of what is left' 1 '--layers selects no linear layer that has inputs' \
+no 'Hessians if all layers are excluded' 1 '--layers selects no linear layer that has inputs' \
 	hessian-accum -q --tokens tokens.h5 --ctx 8 --layers '!*_proj' model.h5 -o out/r
 no 'a Hessian of the head' 1 'hessian.h5: /.*(embed_tokens|lm_head)/hessian: is missing' \
 	sh -c 'model-import -q "$1/tests/tiny" | head -c 20000 |
@@ -444,36 +448,36 @@ no 'orders of no layer' 1 'holds no layer that --layers selects' gar-order -q --
 no 'activations of no layer' 1 'holds no layer with a hessian that --layers selects' \
 	hessian-accum -q --layers '*/mpl/*' hessian.h5 -o out/none
 
-# --- streams and files that change under way ---
+# --- streams with repeated parts, files that change during a run ---
 model-import -q "$top/tests/tiny" | cat >stream
 py streams
 no 'a block twice in a stream, to a file' 1 \
 	'exists already; an earlier part of the input, or a link to the same group, holds it too' rtn doubled
 no 'a block twice in a stream, run' 1 'block 1 was expected' of_model doubled
-no '... run and quantized' 1 'block 1 was expected' \
+no '... with --sequential' 1 'block 1 was expected' \
 	dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 doubled -o out/r
 for c in 'dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'dpq-run -q --group 4 --hessian hessian.h5 model.h5 -o hessian.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do
 	before=$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)
-	no "${c%% *}: an input of another kind as its result" 1 'is an input that holds' $c
-	is '... is what it was' "$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)" "$before"
+	no "${c%% *}: a result with the name of an input of another kind" 1 'is an input that holds' $c
+	is '... which is unchanged' "$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)" "$before"
 done
 cp model.h5 own.h5
-ok 'a model in the place of the one it was made from' \
+ok 'a result with the name of its input model' \
 	sh -c 'dpq-run -q --compensate none --group 4 own.h5 -o own.h5 && h5diff own.h5 codes.h5 /model /model'
 cp hessian.h5 errors.h5
 rm -f out/*
 # shellcheck disable=SC2016
-is 'messages that would go into an input' "$(
+is 'standard error that is an input' "$(
 	sh -c 'dpq-run --group 4 --hessian errors.h5 model.h5 -o out/r 2<>errors.h5; echo $?'
 	cmp errors.h5 hessian.h5 && ls out/r 2>&1
 )" "1
 ls: cannot access 'out/r': No such file or directory"
 mkfifo pipe
-# meanwhile NAME FILE CHANGE SAYS COMMAND...: FILE, as input.h5, is changed while the command waits for its model from a
-# pipe
+# meanwhile NAME FILE CHANGE SAYS COMMAND...: input.h5, a copy of FILE, is changed while the command waits for its model
+# from a pipe
 meanwhile() {
 	name=$1 file=$2 change=$3 says=$4; shift 4
 	cp "$file" input.h5; rm -f out/*
@@ -487,7 +491,7 @@ meanwhile() {
 	exec 3>&-
 	wait $pid; s=$?
 	is "$name" "$s $(cat error)" "1 ${1##*/}: $says"
-	is '... and no answer, no result' "$(cat said; ls -A out)" ''
+	is '... and no output, no result' "$(cat said; ls -A out)" ''
 }
 shrink() { : >input.h5; }
 touch_byte() { py touch_byte; }
@@ -501,27 +505,28 @@ done
 
 # --- threads, progress ---
 gar-order -q -v -j 1000000 hessian.h5 -o out/r 2>many; gar-order -q -j 1 hessian.h5 -o out/one
-is 'a million threads are eight per processor' "$(grep -c 'threads, not 1000000: at most 8 per processor' many)" 1
-ok '... and give the same' cmp out/r out/one
+is '-j 1000000: eight threads per processor' "$(grep -c 'threads, not 1000000: at most 8 per processor' many)" 1
+ok '... with the same result' cmp out/r out/one
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 100000 >many
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -j 1 >one
-ok '... so do likelihoods' cmp many one
+ok '... and the same likelihoods' cmp many one
 if py terminal_there 2>/dev/null; then
 ok 'the end of progress is shown once' py end_shown_once
-ok 'a terminal gets columns, and neither gets nor gives HDF5' py terminal
+ok 'a terminal gets columns, HDF5 is refused in both ways' py terminal
 else
-	for what in 'the end of progress is shown once' 'a terminal gets columns, and neither gets nor gives HDF5'; do
-		skip "$what" 'no pseudo-terminal is to be had'
+	for what in 'the end of progress is shown once' 'a terminal gets columns, HDF5 is refused in both ways'; do
+		skip "$what" 'no pseudo-terminal is available'
 	done
 fi
 ok 'JSON has every digit' sh -c 'eval-ppl --json --tokens tokens.h5 --ctx 8 model.h5 -o out/r >json'
-is '... that the record has' "$(py record_json)" 'True True'
-ok '... of tables too' sh -c 'tensor-stats --json model.h5 -o out/r >json'
-is '... that their file has' "$(py table_json)" 'True 14'
+is '... of the record' "$(py record_json)" 'True True'
+ok '... also of tables' sh -c 'tensor-stats --json model.h5 -o out/r >json'
+is '... of their file' "$(py table_json)" 'True 14'
 
 # --- names of results ---
 ln -s nowhere dangling
-ok 'a link that leads to nothing yet' sh -c 'gar-order -q hessian.h5 -o dangling && test -L dangling && test -f nowhere'
+ok 'a link whose target does not exist yet' \
+	sh -c 'gar-order -q hessian.h5 -o dangling && test -L dangling && test -f nowhere'
 ln -s loop-b loop-a; ln -s loop-a loop-b
 no 'links in a circle' 1 'cannot write: Too many levels' gar-order -q hessian.h5 -o loop-a
 mkdir far; ln -s ../out/deep far/link
@@ -532,11 +537,11 @@ echo old >locked; chmod 444 locked; chmod 777 .
 as_other="setpriv --reuid 65534 --clear-groups"
 [ "$(id -u)" = 0 ] || as_other=
 if $as_other test -x "$(command -v gar-order)" 2>/dev/null && $as_other test -r "$tmp" 2>/dev/null; then
-	no 'a file that may not be written' 1 'locked: cannot write: Permission denied' \
+	no 'a file without write permission' 1 'locked: cannot write: Permission denied' \
 		$as_other gar-order -q hessian.h5 -o locked
 else
-	skip 'a file that may not be written' 'another user cannot be had, or does not reach the tools'
+	skip 'a file without write permission' 'no other user is available, or it cannot read the tools'
 fi
-is '... is what it was' "$(cat locked)" old
+is '... is unchanged' "$(cat locked)" old
 is 'nothing is left behind' "$(find . -name '.ptq*')" ''
 done_testing
