@@ -1,12 +1,12 @@
 #!/bin/sh
-# Packages, as far as it takes no time: an installation into an empty root, file by file, and what the Debian package,
-# the Containerfile, the pages and the Makefile say of each other. make check-package does the rest.
+# package.t -- packages, without a build: an installation into an empty root, file by file
+# The Debian package, the Containerfile, the pages and the Makefile must agree. make check-package does the rest.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS BUILD CC CFLAGS COVERAGE DESTDIR PREFIX SAN T V
 package=$top/docs/package version=$(cat "$top/VERSION")
 
-# A checkout of links, whose tools are those that are tested: nothing in it is built.
+# A tree of links to the checkout, with the tools under test: nothing in it is built.
 tools=$(cd "$top/bin" && printf '%s\n' *.c | sed 's/[.]c$//')
 mkdir tree tree/bin
 ln -s "$top/Makefile" "$top/VERSION" "$top/docs" "$top/pipelines" "$top/data" "$top/lib" "$top/tests" tree
@@ -16,7 +16,7 @@ for t in $tools; do ln -s "$top/bin/$t.c" "$(command -v "$t")" tree/bin; done
 root="$tmp/an empty root"
 mkdir "$root"
 ok 'make install' make -C tree -o all install DESTDIR="$root" PREFIX=/usr
-# SOURCE, a tab, and where it goes, a line for each file.
+# A line for each file: SOURCE, a tab, and its place.
 {
 	for t in $tools; do printf 'bin/%s\tbin/%s\n' "$t" "$t"; done
 	(cd "$top" && printf '%s\n' docs/man/*.1) | sed 's,.*/\(.*\),&	share/man/man1/\1,'
@@ -32,7 +32,7 @@ is 'every source is installed, and no other file' "$(cd "$root" && find . -type 
 	diff "$tmp/expected" -)" ''
 while IFS='	' read -r from to; do cmp "tree/$from" "$root/usr/$to"; done <map >unlike 2>&1
 is '... with its contents' "$(cat unlike)" ''
-is '... links are completions of tools' "$(cd "$root/usr/share/bash-completion/completions" &&
+is '... the links are completions of tools' "$(cd "$root/usr/share/bash-completion/completions" &&
 	find "$root" -type l -exec sh -c 'echo "${1##*/} $(readlink "$1")"' sh {} \; | sort)" \
 	"$(for t in $tools; do echo "$t ptqtools"; done)"
 ok 'make uninstall' make -C tree uninstall DESTDIR="$root" PREFIX=/usr
@@ -42,30 +42,31 @@ is '... leaves only folders that packages share' "$(cd "$root" && find . | sort 
 
 # --- one version ---
 is 'CITATION.cff has the version' "$(sed -n 's/^version: //p' "$top/CITATION.cff")" "$version"
-is '... and the tools' "$(eval-ppl --version)" "eval-ppl (ptqtools) $version"
-is '... and the pages' "$(sed -n 's/^\.TH .*"ptqtools \(.*\)" .*/\1/p' "$top"/docs/man/*.[17] | sort -u)" "$version"
-is '... which docs/changes.md has first' "$(sed -n 's/^## \([^ ]*\).*/\1/p;T;q' "$top/docs/changes.md")" "$version"
+is '... and so have the tools' "$(eval-ppl --version)" "eval-ppl (ptqtools) $version"
+is '... and the man pages' "$(sed -n 's/^\.TH .*"ptqtools \(.*\)" .*/\1/p' "$top"/docs/man/*.[17] | sort -u)" "$version"
+is '... and the first heading of docs/changes.md' "$(sed -n 's/^## \([^ ]*\).*/\1/p;T;q' "$top/docs/changes.md")" \
+	"$version"
 
 # --- the Debian package ---
 "$package/changelog" "$top/docs/changes.md" >changelog
 if command -v dpkg-parsechangelog >/dev/null; then
-	is 'its changelog is that of the version' "$(dpkg-parsechangelog -l changelog -S Version 2>&1)" "$version"
-else skip 'its changelog is that of the version' 'dpkg-parsechangelog is not installed'
+	is 'its changelog has the version' "$(dpkg-parsechangelog -l changelog -S Version 2>&1)" "$version"
+else skip 'its changelog has the version' 'dpkg-parsechangelog is not installed'
 fi
 is '... on lines of 80 columns' "$(grep -v '^ -- ' changelog | awk 'length > 80')" ''
-is '... with every item of the page' "$(grep -c '^  \* ' changelog)" "$(grep -c '^- ' "$top/docs/changes.md")"
-# What any Debian machine that builds packages has, and what pipelines need to run, are not among these.
+is '... with every item of docs/changes.md' "$(grep -c '^  \* ' changelog)" "$(grep -c '^- ' "$top/docs/changes.md")"
+# The packages of any Debian machine that builds packages, and packages that only pipelines need, do not count.
 is 'it is built with the packages of the Makefile' \
 	"$(sed -n '/^Build-Depends:/,/^[^ B]/s/^ \([a-z0-9-]*\),*$/\1/p' "$package/debian/control" | sort | xargs)" \
 	"$(sed -n 's/^BUILD_PACKAGES := //p' "$top/Makefile" | tr ' ' '\n' | grep -vx 'gcc\|libc6-dev\|gnuplot-nox' |
 		sort | xargs)"
-ok '... and depends on the OpenBLAS and on the gnuplot that the tools take' \
+ok '... and depends on the OpenBLAS and on the gnuplot that the tools use' \
 	grep -q '^Depends: libopenblas0-openmp, gnuplot-nox | ' "$package/debian/control"
-is 'the top folder is copied by the Containerfile but for what builds nothing' \
+is 'the Containerfile copies all that a build needs from the top folder' \
 	"$(sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' "$package/Containerfile" | tr ' ' '\n' | grep -v / | sort | xargs)" \
 	'CITATION.cff LICENSE Makefile README.md VERSION bin data docs lib pipelines'
 
-# --- what docs/stability.md promises ---
+# --- promises of docs/stability.md ---
 is 'the number of tools' "$(sed -n 's/.*| The \([0-9]*\) names\..*/\1/p' "$top/docs/stability.md")" \
 	"$(echo "$tools" | wc -l)"
 for v in $(grep -o '`[A-Z]*_[A-Z_]*`' "$top/docs/stability.md" | tr -d '`'); do
@@ -74,5 +75,5 @@ done >variables
 is 'the variables are in the code' "$(cat variables)" ''
 sample-tokens --tokens 32 --ctx 16 "$top/tests/ref/llama-gqa.h5" -o old.h5 &&
 	sample-tokens --length 32 --ctx 16 "$top/tests/ref/llama-gqa.h5" -o new.h5
-ok 'earlier names of options' cmp old.h5 new.h5
+ok 'earlier names of options work' cmp old.h5 new.h5
 done_testing

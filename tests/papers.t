@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/papers.md names what exists, leaves out no item of a paper, and links to headings that exist.
+# papers.t -- docs/papers.md: its names exist, no item of a paper is missing, its links lead to headings
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
@@ -7,9 +7,9 @@ for t in "$top"/bin/*.c; do
 	t=$(basename "$t" .c)
 	"$t" --help >"$t.help"
 done
-# look.py PAGE TOP: what is wrong with the page, a line each
+# look PAGE: the faults of the page, one per line
 look() { py look "$1" "$top"; }
-is 'what docs/papers.md names is there, and is all that the papers number' "$(look "$top/docs/papers.md")" ''
+is 'all names in docs/papers.md exist, and all items of the papers are in it' "$(look "$top/docs/papers.md")" ''
 awk -f "$top/pipelines/lib/items.awk" "$top/docs/papers.md" >items.tsv
 for p in "$top"/pipelines/*-table[0-9]*.sh "$top"/pipelines/*-figure[0-9]*.sh; do
 	p=${p##*/} p=${p%.sh}
@@ -17,7 +17,7 @@ for p in "$top"/pipelines/*-table[0-9]*.sh "$top"/pipelines/*-figure[0-9]*.sh; d
 		"$(awk -F '\t' -v p="${p%b}" '$2 == p { print (index($5, p) > 0) }' items.tsv)" 1
 done
 
-# finds WHAT LINE: the page with this line at its end is wrong in this, and in nothing else
+# finds WHAT LINE: the page with this line at its end has this fault, and no other
 finds() {
 	{ cat "$top/docs/papers.md"; echo "$2"; } >wrong.md
 	is "finds $1" "$(look wrong.md)" "$1"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Pipelines run to their end on a small model and give their tables; tests/steps.t has what they are made of.
+# pipelines.t -- pipelines: each runs to its end on a small model and makes its table; tests/steps.t tests their parts
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-# everything by its name from here, in a folder whose name means something to shells
+# relative names from here, in a folder whose name has special characters of the shell
 # shellcheck disable=SC2016
 odd=$(printf 'it\047s "an" odd\n$HOME; `echo` & \\ *')
 mkdir "$odd"
@@ -18,38 +18,39 @@ cell() {
 rows() { awk -F '\t' 'NR == 1 { n = NF } NF != n { bad = 1 } END { print NR - 1, bad ? "ragged" : "even" }' "$1"; }
 for p in fpe2m2-figure3 fpe2m2-figure9 fpe2m2-table1 fpe2m2-table3 fpe2m2-table4 fpe2m2-figure2; do
 	each=
-	[ $p = fpe2m2-figure2 ] && each='xargs -P 2 -d \n -n 1 sh -c'	# a line each, two at a time
+	[ $p = fpe2m2-figure2 ] && each='xargs -P 2 -d \n -n 1 sh -c'	# one line per shell, two shells at a time
 	ok "$p" env PTQ_EACH="$each" "$top/pipelines/$p.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 	t=$(at "${p#fpe2m2-}.tsv")
 	case $p in
 		*table[13]) ok '... has its table' test -s "$t" ;;	# four rows, which need no plot
 		*) ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg" ;;
 	esac
-	is '... whose rows all have their columns' "$(rows "$t" | cut -d' ' -f2)" even
+	is '... all rows have all columns' "$(rows "$t" | cut -d' ' -f2)" even
 done
-is 'all of them in one folder' "$(find 'my results' -mindepth 2 -maxdepth 2 | wc -l)" 1
-ok '... with each input in its place' \
+is 'all results are in one folder' "$(find 'my results' -mindepth 2 -maxdepth 2 | wc -l)" 1
+ok '... with each input under its name' \
 	sh -c 'cmp "my model.h5" "$1" && cmp "test it.h5" "$2" && cmp "calibrate it.h5" "$3"' sh \
 	"$(at model.h5)" "$(at test.h5)" "$(at calib.h5)"
 is 'E1M3 is int5' "$(cell "$(at table3.tsv)" e1m3 kl)" "$(cell "$(at table1.tsv)" int5 kl)"
-is 'E2M2 has 6 bits with a scale for 32 columns, 5.5 with one of 16 bits' \
+is 'E2M2 has 6 bits with a scale for 32 columns, 5.5 with 16-bit scales' \
 	"$(cell "$(at table1.tsv)" e2m2 bits | cut -c1-3) $(cell "$(at table1.tsv)" e2m2 bits_16_bit_scales |
 	cut -c1-3)" '5.9 5.4'
 is 'the unquantized model does not diverge from itself' "$(cell "$(at table1.tsv)" unquantized kl)" 0
-is 'E2M1 is best to 0.384' "$(cell "$(at figure3.tsv)" 4 best_to)" 0.384118
-is '36 runs and the model' "$(rows "$(at figure2.tsv)")" '37 even'
+is 'E2M1 is the best format up to 0.384' "$(cell "$(at figure3.tsv)" 4 best_to)" 0.384118
+is '36 runs and the unquantized model' "$(rows "$(at figure2.tsv)")" '37 even'
 ok dpq-table4 "$top/pipelines/dpq-table4.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table4.tsv | grep dpq-table4)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... each scheme in each order' "$(rows "$t")" '6 even'
-is '... none differs from itself' "$(awk -F '\t' '$2 == "gar" { print $6, $7, $10, $11 }' "$t" | sort -u)" '0 0 0 0'
-ok '... errors of what differs' \
+is '... one row per scheme and order' "$(rows "$t")" '6 even'
+is '... the base has no difference from itself' \
+	"$(awk -F '\t' '$2 == "gar" { print $6, $7, $10, $11 }' "$t" | sort -u)" '0 0 0 0'
+ok '... other rows have differences and errors' \
 	awk -F '\t' 'NR > 1 && $2 == "none" && !($4 > 0 && $5 > 0 && $7 > 0 && $9 > 0 && $11 > 0) { exit 1 }' "$t"
 ok dpq-figure4 "$top/pipelines/dpq-figure4.sh"
 t=$(at figure4.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... as it is kept' "$(cat "$t")" "$(cat "$top/docs/results/dpq-figure4.tsv")"
-# figure 7 measures for a minute: here of times that are known, by programs that only print
+is '... equal to docs/results/dpq-figure4.tsv' "$(cat "$t")" "$(cat "$top/docs/results/dpq-figure4.tsv")"
+# figure 7 measures for a minute: here programs print known times instead
 mkdir programs
 cat >programs/products <<'SH'
 #!/bin/sh
@@ -67,10 +68,10 @@ ok fpe2m2-figure7 env PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figu
 t=$(at figure7.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... 33 rows' "$(rows "$t")" '33 even'
-is '... how many times fp16, operations a second and a byte' \
+is '... speed relative to fp16, operations per second and per byte' \
 	"$(cell "$t" e2m2 times_fp16) $(cell "$t" e2m2 gflops) $(cell "$t" e2m2 flops_a_byte)" '2 50 3.846'
-ok '... measured otherwise' env PTQ_RUNS=2 PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
-is '... which does not take its place' "$(at figure7.tsv | wc -l)" 2
+ok '... measured with other settings' env PTQ_RUNS=2 PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
+is '... which does not replace the first result' "$(at figure7.tsv | wc -l)" 2
 cat >programs/branches <<'SH'
 #!/bin/sh
 printf 'out\tin\trank\trows\tformat\twhat\tseconds\tmacs\n'
@@ -89,11 +90,11 @@ for p in fbquant-figure4 fbquant-figure7; do
 	ok $p env PTQ_BRANCHES=programs/branches "$top/pipelines/$p.sh"
 	t=$(find "my results/$p" -name "${p#*-}.tsv")
 	ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-	is '... whose rows all have their columns' "$(rows "$t")" "$([ $p = fbquant-figure4 ] && echo 6 || echo 7) even"
+	is '... all rows have all columns' "$(rows "$t")" "$([ $p = fbquant-figure4 ] && echo 6 || echo 7) even"
 done
 is '... 7 layers of 32 blocks of 1.2 ms each, 3.33 times fp16; the paper'"'"'s rate' \
 	"$(awk -F '\t' '$1 == "uint4" && $2 == "fused" { print $3, $4, $5 }' "$t")" '3.72 3.33 61'
-is '... operations and time beside the packed layer' \
+is '... operations and time relative to the packed layer' \
 	"$(awk -F '\t' '$2 == 128 && $3 == 16 { print $9, $10, $11, $12; exit }' "$(find 'my results/fbquant-figure4' \
 	-name figure4.tsv)")" '6.25 300 20 1'
 cat >programs/modality <<'SH'
@@ -122,58 +123,58 @@ for p in mquant-table3 mquant-table7; do
 	ok $p env PTQ_MODALITY=programs/modality "$top/pipelines/$p.sh"
 	t=$(find "my results/$p" -name "${p#*-}.tsv")
 	ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-	is '... whose rows all have their columns' "$(rows "$t")" "$([ $p = mquant-table3 ] && echo 16 || echo 14) even"
+	is '... all rows have all columns' "$(rows "$t")" "$([ $p = mquant-table3 ] && echo 16 || echo 14) even"
 done
-is '... times of the faster of 16 bits and of a scale a token, what inputs take of it' \
+is '... speed relative to the faster 16-bit format and to one scale per token; the share of inputs' \
 	"$(awk -F '\t' '$1 == "prefill" && /aifs/ { print $5, $6, $7, $8, $9 }' "$t")" '2 1.66 1.25 1.23 5'
-is '... and of one row, without what 16 bits are not' \
+is '... and with one row; reading has no speed' \
 	"$(awk -F '\t' '$1 == "decode" && $2 ~ /read|msq-packed/ { print $5, $6 }' "$t" | paste -sd' ')" '- - 4 2.13'
 t=$(find 'my results/mquant-table3' -name table3.tsv)
-is '... how much faster in % than 16 bits, and than a scale a token' \
+is '... speedup in % over 16 bits and over one scale per token' \
 	"$(awk -F '\t' '$1 == 1120 && $3 ~ /w4$|aifs/ { print $5, $6, $7 }' "$t" | paste -sd' ')" \
 	'-20.0 -15.10 -50.0 100.0 24.48 25.0'
-is '... of 14.2 GiB a third is left' \
+is '... memory: a third of 14.2 GiB is left' \
 	"$(cell "$(at bytes.tsv)" f16 model_gib) $(cell "$(at bytes.tsv)" w4a8-msq-aifs model_gib) $(cell "$(at \
 	bytes.tsv)" w4a8-msq-aifs paper_percent)" '14.18 5.074 150.8'
-no 'a measuring program that is not there' 1 '^mquant-table7: .*nosuch: is not there: make bench builds it' \
+no 'a measuring program that does not exist' 1 '^mquant-table7: .*nosuch: is not there: make bench builds it' \
 	env PTQ_MODALITY=nosuch "$top/pipelines/mquant-table7.sh"
 touch stamp; sleep 0.1
-ok 'a second time' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
-is '... nothing is quantized' "$(find 'my results' -name '*channel.*' -newer stamp)" ''
+ok 'a second run' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+is '... quantizes nothing' "$(find 'my results' -name '*channel.*' -newer stamp)" ''
 
 ok dpq-table3 "$top/pipelines/dpq-table3.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table3.tsv | grep dpq)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... 16 bits and five more, none compared with itself' \
+is '... 16 bits and five more rows, the base without a difference' \
 	"$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $7, $8, $11, $12 }' "$t")" '6 even 0 0 0 0'
 ok quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at quarot.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... five ways in each scheme' "$(rows "$t")" '20 even'
-ok '... rounded keys cost something' awk \
+is '... five methods in each scheme' "$(rows "$t")" '20 even'
+ok '... rounded keys change the result' awk \
 	-F '\t' \
 	'{ kl[$1 $2] = $4 } END { exit !(kl["W4A4KV4QuaRot"] > 0 && kl["W4A4KV4QuaRot"] != kl["W4A4QuaRot"]) }' "$t"
 ok outliers "$top/pipelines/outliers.sh" 'my model.h5' '' 'calibrate it.h5'
 t=$(at outliers.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... four ways of seven kinds of layers, all layers' \
+is '... four methods for seven kinds of layers, which are all layers' \
 	"$(rows "$t") $(awk -F '\t' 'NR > 1 { n += $3 } END { print n }' "$t")" \
 	"28 even $((4 * 7 * $(h5ls 'my model.h5/model/layers' | wc -l)))"
-ok '... of which each number is one' awk -F '\t' 'NR > 1 { for (i = 4; i <= 7; i++) if (!($i >= 1)) exit 1 }' "$t"
-ok '... and --check of each' \
+ok '... all values are at least 1' awk -F '\t' 'NR > 1 { for (i = 4; i <= 7; i++) if (!($i >= 1)) exit 1 }' "$t"
+ok '... and the difference of each --check' \
 	awk -F '\t' 'NR > 1 && !($2 > 0 && $2 < 1e-3) { exit 1 } END { exit NR != 4 }' "$(at check.tsv)"
 ok mquant-table8 env PTQ_RUNS=2 "$top/pipelines/mquant-table8.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table8.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... two ways of each rotation, and their mean' "$(rows "$t")" '5 even'
-ok '... which is that' awk -F '\t' \
+is '... two methods for each rotation, and their mean' "$(rows "$t")" '5 even'
+ok '... which is the mean' awk -F '\t' \
 	'$2 ~ /^[12]$/ && $1 == "RMS" { s += $11 / 2 } $2 == "all" { exit !(($11 - s) ^ 2 <= 1e-10 * s ^ 2) }' "$t"
 ok fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table1.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... fifteen ways at two widths, compared with FBQuant' \
+is '... fifteen methods at two widths, compared with FBQuant' \
 	"$(rows "$t") $(awk -F '\t' '$2 == "FBQuant" { print $12, $13 }' "$t" | sort -u)" '30 even 0 0'
-ok '... bits with branches' awk -F '\t' \
+ok '... bits include branches' awk -F '\t' \
 	'{ b[$1 $2] = $3 }
 	END { exit !(b["3FBQuant"] > b["3RTN"] + 0.4 &&
 		b["3FBQuant"] == b["3EoRA"] && b["4RTN"] > b["3RTN"] + 1) }' "$t"
@@ -181,11 +182,11 @@ ok fbquant-ranks env PTQ_RANKS='1 4' "$top/pipelines/fbquant-ranks.sh" 'my model
 t=$(at ranks.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... three methods at two ranks, int8, four of GPTQ' "$(rows "$t")" '11 even'
-ok '... more rank, less error' awk \
+ok '... a larger rank has less error' awk \
 	-F '\t' \
 	'{ e[$1 $2] = $4 }
 	END { exit !(e["fbquant4"] < e["fbquant1"] && e["eora4"] < e["eora1"] && e["lowrank4"] > 0) }' "$t"
-no 'fp4 of a width without blocks' 1 'mlp/down_proj: .*44.*32|44.*16' bash \
+no 'fp4 with a width that blocks do not divide' 1 'mlp/down_proj: .*44.*32|44.*16' bash \
 	-c \
 	'set -o pipefail
 	"$1" "my model.h5" "test it.h5" "calibrate it.h5" 2>&1 >/dev/null | { grep ^hadamard-rotate >&2; }' \
@@ -194,33 +195,33 @@ py more_inputs
 ok fp4 "$top/pipelines/fp4.sh" 'wide model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at fp4.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... four formats in four ways, compared with those without a Hadamard' \
+is '... four formats with four methods, compared with those without a Hadamard matrix' \
 	"$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" || $2 == "RTN" { print $7, $8 }' "$t" | sort -u)" '16 even 0 0'
 is '... and their bits' "$(cell "$t" MXFP4 bits) $(cell "$t" E2M1 bits) $(cell "$t" int4 bits)" '4.25 4.5 4.5'
 ok smoothquant "$top/pipelines/smoothquant.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at smoothquant.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... four ways to round inputs at five strengths' \
+is '... four ways to round activations at five strengths' \
 	"$(rows "$t") $(awk -F '\t' '$2 == "0.5" { print $5, $6 }' "$t" | sort -u)" '20 even 0 0'
-ok '... clipped scales are others' \
+ok '... clipped scales change the result' \
 	awk -F '\t' '{ kl[$1 $2] = $3 } END { exit kl["A8-static0.5"] == kl["A8-99.990.5"] }' "$t"
 ok scale-search env PTQ_GROUP=16 "$top/pipelines/scale-search.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at scale-search.tsv)
 is '... twelve searches, with and without compensation' "$(rows "$t")" '24 even'
 ok '... and its plot' test -s "${t%.tsv}.svg"
-ok 'peers without others packages' env PEERS=/usr/bin/false "$top/pipelines/peers.sh" 'my model.h5' 'test it.h5' \
+ok 'peers without other packages' env PEERS=/usr/bin/false "$top/pipelines/peers.sh" 'my model.h5' 'test it.h5' \
 	'calibrate it.h5'
 t=$(at peers.tsv)
-is '... ours alone, each its own base but for the defaults' \
+is '... our rows alone, each its own base except the defaults' \
 	"$(rows "$t") $(awk -F '\t' '$12 == 0 { n++ } END { print n }' "$t")" '10 even 9'
 ok sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... two ways of six' \
+is '... two kinds of calibration for six methods' \
 	"$(rows "$t") $(cut -f3 "$t" | sort | uniq -c | xargs)" '12 even 1 calibration 6 one-shot 6 sequential'
-is '... and times of both' "$(rows "$(at seconds.tsv)")" '2 even'
+is '... and the times of both' "$(rows "$(at seconds.tsv)")" '2 even'
 
-# --- models that see pictures: two small ones whose tokens are bytes, questions with one picture, two and none ---
+# --- vision-language models: two small ones whose tokens are bytes; questions with one image, two images and none ---
 export OMP_NUM_THREADS=1 PTQ_EACH='xargs -P 2 -d \n -n 1 sh -c'
 mkdir -p "$tmp/eyes/data/vlm/shots"
 ln -s "$top/bin" "$tmp/eyes/bin"
@@ -231,7 +232,7 @@ v=eyes/data/vlm
 LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" $v/questions.jsonl | tr '\036' '\000' >texts
 ok 'questions as texts, with the right answers' py right_answers
 awk -v what=images -f "$top/pipelines/prompts.awk" $v/questions.jsonl >names
-ok '... and their pictures' py picture_names
+ok '... and their images' py picture_names
 printf '%s\n' '{"context": "\ud83d\ude00\\\u0041\t\/", "gold": 1, "more": [], "choices": ["", "\"b\""]}' >one
 is '... escapes of JSON' \
 	"$(LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" one | od -An -tx1 | tr -d ' \n')" \
@@ -239,35 +240,35 @@ is '... escapes of JSON' \
 for l in '{"context": "a", "choices": ["b"], "gold": 1}' '{"context": "a", "gold": 0}' '{"context": "a"' '"context"' \
 	'{"context": {}}' '{"context": "\u001e", "choices": ["b"], "gold": 0}'; do
 	printf '%s\n' "$l" >one
-	no "... not of $l" 1 '^prompts.awk: one:1: ' awk -v what=texts -f "$top/pipelines/prompts.awk" one
+	no "... a bad line: $l" 1 '^prompts.awk: one:1: ' awk -v what=texts -f "$top/pipelines/prompts.awk" one
 done
 : >one
-no '... nor of nothing' 1 'holds no question' awk -v what=texts -f "$top/pipelines/prompts.awk" one
-ok 'mquant-table4, of both models where the embedded ones are' "$tmp/eyes/pipelines/mquant-table4.sh"
+no '... an empty file' 1 'holds no question' awk -v what=texts -f "$top/pipelines/prompts.awk" one
+ok 'mquant-table4 on both models, in place of the embedded ones' "$tmp/eyes/pipelines/mquant-table4.sh"
 t=$(at table4.tsv | grep /mquant/)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-is '... both models, each row whole' \
+is '... both models, all rows have all columns' \
 	"$(rows "$t" | cut -d' ' -f2) $(cut -f1 "$t" | sort | uniq -c | xargs)" 'even 1 model 6 post 6 pre'
-# a model of one's own
+# one given model
 for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table5 mquant-table6 dpq-table1 fpe2m2-table2; do
 	touch stamp; sleep 0.01
 	ok "$p" "$top/pipelines/$p.sh" eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
 	case $p in mquant*) f=mquant ;; *) f=$p ;; esac
 	t=$(find "my results/$f" -name "${p##*-}.tsv" -newer stamp)
 	ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
-	is '... its rows' "$(rows "$t")" "$(case $p in \
+	is '... its number of rows' "$(rows "$t")" "$(case $p in \
 		*1b) echo 16 ;; mquant-table1) echo 7 ;; mquant-table2) echo 13 ;; *e5|dpq*) echo 4 ;; *e6) echo 8 ;; \
 		*) echo 5 ;; esac) even"
-	[ $p = mquant-figure1b ] || ok '... errors of what differs' awk \
+	[ $p = mquant-figure1b ] || ok '... rows that differ have errors' awk \
 		-F '\t' \
 		'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 		($3 != "16") != ($at["kl"] > 0 && $at["kl_se"] > 0) { exit 1 }' "$t"
 done
-is 'GPTQ at 4 bits does not differ from itself' \
+is 'GPTQ at 4 bits has no difference from itself' \
 	"$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $6, $7, $13, $14, $17, $18 }' "$(at table6.tsv)")" \
 	'0 0 0 0 0 0'
-is '... and steps' "$(rows "$(at steps.tsv)")" '4 even'
-is 'two folders of what two models and one have in common' \
+is '... and the table of steps' "$(rows "$(at steps.tsv)")" '4 even'
+is 'two folders of results: of both models and of one model' \
 	"$(find 'my results/mquant' -mindepth 1 -maxdepth 1 | wc -l)" 2
 ok 'easy and hard questions are a third each' awk \
 	-F '\t' \
@@ -275,16 +276,16 @@ ok 'easy and hard questions are a third each' awk \
 	"$(at table2.tsv | grep /mquant/)"
 py groups table >groups.tsv
 awk -v easy=' a b c ' -v hard=' d ' -f "$top/pipelines/lib/answers.awk" groups.tsv >groups
-ok 'means and errors of groups of tasks are those over their questions' py groups check <groups
+ok 'means and errors of groups of tasks are over their questions' py groups check <groups
 for p in mquant-table2 dpq-table1; do
 	p=$top/pipelines/$p.sh
-	no 'no such model' 1 'nosuch: no such file' "$p" nosuch
-	no 'no such questions' 1 'nosuch: no such file' "$p" eyes/data/vlm-pre nosuch
-	no 'a text as model' 1 'is not HDF5' "$p" $v/questions.jsonl
-	no 'no questions in a file of them' 1 'holds no question' "$p" eyes/data/vlm-pre one
+	no 'a model that does not exist' 1 'nosuch: no such file' "$p" nosuch
+	no 'questions that do not exist' 1 'nosuch: no such file' "$p" eyes/data/vlm-pre nosuch
+	no 'a text as a model' 1 'is not HDF5' "$p" $v/questions.jsonl
+	no 'a file without questions' 1 'holds no question' "$p" eyes/data/vlm-pre one
 	sed 's/shots.a picture, ..ppm/..\/x/' $v/questions.jsonl >$v/out.jsonl
 	: >eyes/data/x
-	no 'a picture elsewhere' 1 "'[.][.]/x' is not beside it" "$p" eyes/data/vlm-pre $v/out.jsonl
+	no 'an image in another folder' 1 "'[.][.]/x' is not beside it" "$p" eyes/data/vlm-pre $v/out.jsonl
 done
 
 done_testing

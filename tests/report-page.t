@@ -1,10 +1,10 @@
 #!/bin/sh
-# pipelines/all.sh: the page of all tables and figures, of a made-up folder of results.
+# report-page.t -- pipelines/all.sh: the page of all tables and figures, for an artificial folder of results
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RUNS PTQ_TOKENS
 
-# A tree whose pipelines are two: one that makes a table of two runs, and one that fails.
+# A tree with two pipelines: one makes a table of two runs, and one fails.
 mkdir -p 'a tree/docs/results' 'a tree/bin' 'a tree/data'
 tree="$tmp/a tree"
 cp -r "$top/pipelines" "$tree"
@@ -57,43 +57,43 @@ all=$tree/pipelines/all.sh
 export PTQ_RESULTS='some results'
 page=$PTQ_RESULTS/index.html
 
-ok 'nothing is there: the page' "$all" --page
-is '... names what is missing, and nothing else is written' "$(py missing "$page") $(ls "$PTQ_RESULTS")" \
+ok 'the page without results' "$all" --page
+is '... names what is missing, and no other file is written' "$(py missing "$page") $(ls "$PTQ_RESULTS")" \
 	'dpq-table1 dpq-table2 index.html'
-no 'a pipeline of no table' 2 '^all: recipes: no table or figure of docs/papers.md' "$all" recipes
+no 'a pipeline without a table or figure' 2 '^all: recipes: no table or figure of docs/papers.md' "$all" recipes
 "$all" --status >status 2>said
-is 'status: of each pipeline' "$? $(cut -f 1 status | sort | uniq -c | xargs)" '1 5 to do'
-ok '... what fails is said' grep -qx 'all: dpq-table2: failed' said
+is '--status of each pipeline' "$? $(cut -f 1 status | sort | uniq -c | xargs)" '1 5 to do'
+ok '... a failure is reported' grep -qx 'all: dpq-table2: failed' said
 "$all" --dry-run dpq-table1 >commands 2>said
-is 'dry run: the commands' "$? $(wc -c <said) $(grep -c 'tensor-stats -q one.h5 >one.tsv' commands)" '0 0 1'
-ok '... all of them is a script' bash -n commands
+is '--dry-run prints the commands' "$? $(wc -c <said) $(grep -c 'tensor-stats -q one.h5 >one.tsv' commands)" '0 0 1'
+ok '... they are a valid script' bash -n commands
 "$all" >out 2>said
 is 'a pipeline fails: status 1' $? 1
-ok '... is named' grep -qx 'all: dpq-table2: failed' said
-ok '... and the others are run: their tables are printed' grep -q '^one & only' out
-is '... the page names both' "$(py missing "$page") $(py failed "$page")" 'dpq-table2 dpq-table2'
-ok '... and why' grep -q 'programs &amp; &lt;others&gt;: are not there' "$page"
+ok '... the pipeline is named' grep -qx 'all: dpq-table2: failed' said
+ok '... the others are run, and their tables are printed' grep -q '^one & only' out
+is '... the page lists it as missing and as failed' "$(py missing "$page") $(py failed "$page")" 'dpq-table2 dpq-table2'
+ok '... with the reason' grep -q 'programs &amp; &lt;others&gt;: are not there' "$page"
 py titles "$page" >titles
-is 'every table and figure in the order of the paper' "$(cat titles)" 'Figure 1: <none> & nothing
+is 'all tables and figures, in the order of the paper' "$(cat titles)" 'Figure 1: <none> & nothing
 Figure 2: same as table 1
 Table 1: two runs
 Table 2: fails'
 work=$(echo "$PTQ_RESULTS"/dpq-table1/*)
-is 'HTML is whole, links and ids are' "$(py wrong "$page")" ''
-is 'numbers are those of the table, with errors beside them' "$(py numbers "$page" "$work/table1.tsv")" ''
-is '... the paper'"'"'s are marked, and as they are printed' "$(py theirs "$page")" 'paper_ppl 5.500 6.25'
-is 'each row has its commands, and those before them' "$(py commands "$page")" 'one & only: 3
+is 'HTML, links and ids are valid' "$(py wrong "$page")" ''
+is 'numbers equal those of the table, with their errors' "$(py numbers "$page" "$work/table1.tsv")" ''
+is '... numbers of the paper are marked and unchanged' "$(py theirs "$page")" 'paper_ppl 5.500 6.25'
+is 'each row has its commands, and the commands before them' "$(py commands "$page")" 'one & only: 3
 <two>: 3'
-ok '... as they are' grep -q "<code>awk 'NR &lt;3 &amp;&amp; 1 &gt; 0' stats.tsv &gt;two.tsv</code>" "$page"
-ok 'what the pipeline asks, and the paper says' \
+ok '... unchanged' grep -q "<code>awk 'NR &lt;3 &amp;&amp; 1 &gt; 0' stats.tsv &gt;two.tsv</code>" "$page"
+ok 'the title of the pipeline, and the statement on the paper' \
 	sh -c 'grep -q "a &lt; b" "$1" && grep -q "the paper (a model): 1 &amp; 2, or 3" "$1"' sh "$page"
-ok 'histories of files' grep -q '^hadamard-rotate .*--seed 1' "$page"
+ok 'histories of files are on the page' grep -q '^hadamard-rotate .*--seed 1' "$page"
 "$all" dpq-table1 >out 2>said
-is 'again: nothing is made' "$? $(grep -c ' s$' said)" '0 0'
+is 'a second run makes nothing' "$? $(grep -c ' s$' said)" '0 0'
 is 'no scratch folder is left' "$(find "$PTQ_RESULTS" -name 'part*')" ''
 
 if ! command -v xmllint >/dev/null; then skip 'xmllint' 'is not installed'
-else is 'xmllint finds nothing but tags younger than it' \
+else is 'xmllint reports only tags that it does not know' \
 	"$(xmllint --html --noout "$page" 2>&1 | grep 'error :' | grep -v ': Tag [a-z]* invalid')" ''
 fi
 for browser in chromium chromium-browser google-chrome none; do command -v $browser >/dev/null && break; done
@@ -101,8 +101,8 @@ if [ $browser = none ]; then skip 'in Chromium' 'is not installed'
 else
 	"$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/profile" --enable-logging=stderr \
 		--dump-dom "file://$(realpath "$page" | sed 's/ /%20/g')" >dom.html 2>log </dev/null
-	is 'in Chromium: no message of the page' "$? $(grep -c CONSOLE log)" '0 0'
-	is '... which is as written' "$(py titles dom.html)" "$(cat titles)"
-	is '... with its numbers' "$(py numbers dom.html "$work/table1.tsv")" ''
+	is 'Chromium prints no message' "$? $(grep -c CONSOLE log)" '0 0'
+	is '... and shows the titles' "$(py titles dom.html)" "$(cat titles)"
+	is '... and the numbers' "$(py numbers dom.html "$work/table1.tsv")" ''
 fi
 done_testing

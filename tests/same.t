@@ -1,14 +1,13 @@
 #!/bin/sh
-# What docs/decisions.md promises (Processors): the same bytes for any -j; the same bytes of what filters write under
-# all kernels
-# but amx; of what kernels sum in orders of their own, numbers as near as the bounds of their products allow.
-# PTQ_CPU picks our kernels; BLAS keeps its own.
+# same.t -- the promises of docs/decisions.md (Processors): the same bytes for any -j and under several kernels
+# Filters write the same bytes under all kernels except amx. Numbers that kernels sum in different orders are as near to
+# each other as the bounds of their products allow. PTQ_CPU selects the kernels of the project; BLAS selects its own.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
 printf 'It was a bright cold day in April, and the clocks were striking thirteen.\n' >text
 
-# run FOLDER THREADS: what has one order of sums; so tokens are drawn from weights of 32 bits
+# run FOLDER THREADS: results with one order of sums; tokens are therefore sampled from 32-bit weights
 run() (
 	mkdir -p "$1" && cd "$1" || exit 1
 	j="-q -j $2"
@@ -29,9 +28,8 @@ run() (
 	rms-suppress $j rotated.h5 -o split.h5 &&
 	exmy-sweep $j --formats e2m2,int5 --sigma 0.1,0.2 --monte-carlo 1000 model.h5 -o sweep.h5
 )
-# What has not: inputs rounded to FP8 or to integers, these also in the last block alone (late), bf16, and packed words
-# times
-# few rows. Each kind is a file in models/.
+# Results with several orders of sums: inputs rounded to FP8 or to integers, integers also in the last block alone
+# (late), bf16, and products of packed words with few rows. Each kind is a file in models/.
 kinds='fp8 int8 late bf16 packed'
 models() (
 	mkdir -p models && cd models || exit 1
@@ -56,35 +54,31 @@ numbers() (
 		eval-ppl $j --convention bos "$@" "../models/$kind.h5" -o "$kind.h5" >"$kind" || exit 1
 	done
 )
-# A row of products is off by at most γ = (2·in + 8)·2⁻²⁴ of the magnitudes of its terms (the largest factors of
-# product_rows;
-# tests/product.c holds each row to its own): its result is exact of terms that are moved by up to γ of themselves. No
-# bound of
-# nll follows, for an input beside a tie of its rounding goes a step the other way, and then all behind it is moved. So
-# what
-# such moves do is measured, on models whose norms' weights are moved by γ, up or down at random, and with them the
-# inputs of
-# all layers. So far from the exact nll each of two kernels may be; from each other, twice as far, by the triangle
-# inequality of
-# the root of the mean square over targets.
+# The error of a row of products is at most γ = (2·in + 8)·2⁻²⁴ of the magnitudes of its terms (the largest factors of
+# product_rows; tests/product.c checks each row against its own bound). The row is thus the exact result of terms that
+# are changed by up to γ of themselves. No bound of the nll follows: an input next to a tie may be rounded the other
+# way, and then everything after it changes. So the effect of such changes is measured: the weights of norms, and with
+# them the inputs of all layers, are changed by γ, up or down at random. Each of two kernels may be as far from the
+# exact nll as these models are, and the two twice as far from each other, by the triangle inequality of the root of the
+# mean square over targets.
 moves='1 2 3 4'
 same() { for f in "$1"/*; do cmp "$f" "$2/${f##*/}" || return 1; done; }
 
 ok 'every tool runs' run first 2
-ok '... what has no order for all kernels' models
+ok '... and makes models whose sums have several orders' models
 # shellcheck disable=SC2086
-ok '... its numbers' numbers numbers 2 $kinds
+ok '... and their numbers' numbers numbers 2 $kinds
 for j in 2 1 3; do
 	ok "-j $j after -j 2" run again $j
 	# shellcheck disable=SC2086
-	ok '... its numbers' numbers again-numbers $j $kinds
+	ok '... and the numbers' numbers again-numbers $j $kinds
 	ok "-j $j gives the same bytes" same first again
-	ok '... and numbers' same numbers again-numbers
+	ok '... and the same numbers' same numbers again-numbers
 	rm -rf again again-numbers
 done
 py move "$kinds" "$moves"
 # shellcheck disable=SC2046
-ok 'numbers of moved inputs' numbers numbers 2 $(for k in $kinds; do for i in $moves; do echo "$k-$i"; done; done)
+ok 'numbers of changed inputs' numbers numbers 2 $(for k in $kinds; do for i in $moves; do echo "$k-$i"; done; done)
 if grep -q '^flags.* amx_tile' /proc/cpuinfo 2>/dev/null; then
 	rm -rf first
 	export PTQ_CPU=avx512
@@ -102,7 +96,7 @@ for c in plain avx2 avx512 amx; do
 	# shellcheck disable=SC2086
 	ok "$c kernels: numbers" numbers $c-numbers 2 $kinds
 	for k in $kinds; do
-		ok "... $k, as near as moved inputs" py near $c-numbers "$k" "$moves"
+		ok "... $k, as near as changed inputs" py near $c-numbers "$k" "$moves"
 		grep '^# ' ok.out
 	done
 done

@@ -1,12 +1,12 @@
 #!/bin/sh
-# What pipelines are made of, by tools that only print: inputs and their key, steps and theirs, --dry-run and --status,
-# steps that fail, are refused, left out or ended, and the example of docs/pipelines.md.
+# steps.t -- what pipelines consist of, with tools that only print: keys of inputs and of steps, --dry-run and --status
+# Steps fail, are refused, left out or stopped. The last part is the example of docs/pipelines.md.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_TOKENS
 rows() { awk -F '\t' 'NR == 1 { n = NF } NF != n { bad = 1 } END { print NR - 1, bad ? "ragged" : "even" }' "$1"; }
 
-# Tools print numbers that depend on the model, and fail where $FAILS names them.
+# Tools print numbers that depend on the model, and fail if $FAILS names them.
 mkdir -p tools/bin tools/data bench
 cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
@@ -51,7 +51,7 @@ done
 cp -r "$top/tests/tiny" hf
 echo 'Once there was' >A
 echo 'another text' >B
-key() {	# key COMMAND...: the folder that the pipeline goes to; it makes nothing there
+key() {	# key COMMAND...: the folder of the pipeline, in which no step succeeds
 	rm -rf keys
 	FAILS='model-import sample-tokens tokenize hessian-accum' PTQ_RESULTS=keys "$@" >/dev/null 2>&1
 	ls keys/*
@@ -60,7 +60,7 @@ key "$p" hf A B >first
 mkdir elsewhere
 cp -r hf elsewhere/llama
 cp A elsewhere/C
-is 'the same inputs by other names: the same key, of 16 digits' \
+is 'the same inputs under other names: the same key, of 16 digits' \
 	"$(cd elsewhere && key "$p" ./llama/ C ../B | tr 0-9a-f x)$(cd elsewhere && key "$p" ./llama/ C ../B)" \
 	"xxxxxxxxxxxxxxxx$(cat first)"
 {
@@ -74,50 +74,52 @@ is 'the same inputs by other names: the same key, of 16 digits' \
 	done
 	mv hf/two.safetensors hf/three.safetensors; key "$p" hf A B
 } >list
-is 'another part, input, content, name in a folder, setting: another key' "$(sort list | uniq -d) $(wc -l <list)" ' 17'
+is 'another role, input, contents, name in a folder or setting: another key' "$(sort list | uniq -d) $(wc -l <list)" \
+	' 17'
 key "$p" hf A B >one
 for f in bin/dpq-run pipelines/lib/common.sh pipelines/dpq-table4.sh; do echo '#' >>tools/$f; done
-is 'a tool or a script is changed: the same key' "$(key "$p" hf A B)" "$(cat one)"
-is "'' is the default" "$(key "$p" '' '' '')" "$(key "$p")"
+is 'a changed tool or script: the same key' "$(key "$p" hf A B)" "$(cat one)"
+is "an empty argument is the default" "$(key "$p" '' '' '')" "$(key "$p")"
 
 # --- the key of a step: its command, its tools, its inputs ---
 export PTQ_RESULTS="$tmp/steps"
-# made COMMAND...: the steps that are made, by name
+# made COMMAND...: the names of the steps that a run makes
 made() { "$@" 2>said >/dev/null; sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\)$/\1/p' said | sort | xargs; }
 runs='W4A16-full W4A16-gar W4A16-none W4A8-full W4A8-gar W4A8-none'
-is 'all steps are made' "$(made "$p" m.h5)" "$runs calib full gar hessian none test"
-is '... each with its time' "$(sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\): [0-9]* s$/\1/p' said | sort | xargs)" \
+is 'a first run makes all steps' "$(made "$p" m.h5)" "$runs calib full gar hessian none test"
+is '... and prints the time of each' \
+	"$(sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\): [0-9]* s$/\1/p' said | sort | xargs)" \
 	"$runs calib full gar hessian none test"
 work=$(echo steps/dpq-table4/*)
 cp "$work/table4.tsv" table4.tsv
-is '... once' "$(made "$p" m.h5)" ''
+is '... a second run makes none' "$(made "$p" m.h5)" ''
 for f in bin/fbq-run bin/tensor-stats pipelines/lib/common.sh pipelines/lib/comparison.awk pipelines/dpq-table4.sh; do
 	echo '#' >>tools/$f
 done
-is 'tools that no step names are rebuilt, and scripts changed: nothing is made again' "$(made "$p" m.h5)" ''
+is 'changed scripts, and changed tools that no step names: no step is made again' "$(made "$p" m.h5)" ''
 echo '#' >>tools/bin/eval-ppl
-is 'a tool is another: the steps that name it' "$(made "$p" m.h5)" "$runs"
+is 'a changed tool: the steps that name it' "$(made "$p" m.h5)" "$runs"
 echo '#' >>tools/bin/gar-order
-is '... and not what is made of the same files' "$(made "$p" m.h5)" 'full gar none'
+is '... but no steps after files that are the same' "$(made "$p" m.h5)" 'full gar none'
 sed -i 's/cut -c 1-6)/&x/' tools/bin/gar-order
-is '... but what is made of others' "$(made "$p" m.h5)" "$runs full gar none"
+is '... but the steps after files that differ' "$(made "$p" m.h5)" "$runs full gar none"
 touch tools/bin/*
-is 'files that are only newer: nothing' "$(made "$p" m.h5)" ''
+is 'files that are only newer: no step' "$(made "$p" m.h5)" ''
 echo 'another order' >"$work/gar.h5"
-is 'a file is changed: what is made of it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar'
+is 'a changed file: the steps that read it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar'
 rm "$work/gar.h5" "$work/W4A8-none.tsv"
-is 'a file is gone: it, and what is made of it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar W4A8-none gar'
+is 'a removed file: its step, and the steps that read it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar W4A8-none gar'
 sed -i 's/--scale-search mse --compute none/--scale-search minmax --compute none/' "$p"
-is 'another command: its steps' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
+is 'a changed command: its steps' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
 sed -i 's/--scale-search minmax --compute none/--scale-search mse --compute none/' "$p"
-is '... and back' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
-ok '... the table is what it was' cmp "$work/table4.tsv" table4.tsv
+is '... and changed back' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
+ok '... the table is the same as before' cmp "$work/table4.tsv" table4.tsv
 echo '#' >>tools/bin/dpq-run
-is 'a step that cannot be made again' "$(FAILS=eval-ppl made "$p" m.h5)" 'W4A16-gar'
-is '... is to do, though its files are there' \
+is 'a step that fails when it is made again' "$(FAILS=eval-ppl made "$p" m.h5)" 'W4A16-gar'
+is '... is to do, although its files exist' \
 	"$("$p" --status m.h5 2>/dev/null | sort | uniq | grep -c '^to do')$(ls "$work/W4A16-gar.tsv")" \
 	"6$work/W4A16-gar.tsv"
-is '... until it is' "$(made "$p" m.h5)" "$runs"
+is '... until it succeeds' "$(made "$p" m.h5)" "$runs"
 ok 'two steps that make one file' sh -c '
 	sed "s/^run_steps/step \"cat model.h5 >gar.h5\"\n&/" "$1" >"$2" && chmod +x "$2" &&
 	! "$2" m.h5 2>said >/dev/null && grep -q "gar.h5: two steps make it" said' sh "$p" "$tmp/tools/pipelines/two.sh"
@@ -125,7 +127,7 @@ ok 'steps that wait for each other' sh -c '
 	sed "s/^run_steps/step \"cat a.h5 >b.h5\"; step \"cat b.h5 >a.h5\"\n&/" "$1" >"$2" &&
 	! "$2" m.h5 2>said >/dev/null && grep -q "wait for each other: cat a.h5 >b.h5" said' \
 	sh "$p" "$tmp/tools/pipelines/two.sh"
-ok 'a step that makes nothing' sh -c 'sed "s/^run_steps/step \"cat a.h5\"\n&/" "$1" >"$2" &&
+ok 'a step without a result' sh -c 'sed "s/^run_steps/step \"cat a.h5\"\n&/" "$1" >"$2" &&
 	! "$2" m.h5 2>said >/dev/null && grep -q "a step without a result: cat a.h5" said' \
 	sh "$p" "$tmp/tools/pipelines/two.sh"
 rm tools/pipelines/two.sh
@@ -143,16 +145,16 @@ chmod +x own.sh
 own() { "$@" ./own.sh m.h5 2>&1 >/dev/null | sed -n '/: [0-9]* s$/d; s/^own: //p' | xargs; }
 echo one >lines
 is 'a result and an input without a dot, an input with a slash' "$(own env)" 'stats sorted'
-is '... once' "$(own env)" ''
+is '... made once' "$(own env)" ''
 echo '#' >>tools/bin/tensor-stats
-is '... the same result made again' "$(own env)" 'stats'
+is '... made again, with the same result' "$(own env)" 'stats'
 rm steps/own/*/stats
 echo another >>lines
-is '... another input' "$(own env)" 'stats sorted'
+is '... a changed input' "$(own env)" 'stats sorted'
 echo 'echo line' >>tools/bin/tensor-stats
-is '... another result' "$(own env)" 'stats sorted'
+is '... a changed result' "$(own env)" 'stats sorted'
 
-# --- what a step writes is read as the shell reads it, or refused ---
+# --- redirections and quotes of a step are read as the shell reads them, or refused ---
 sed '/^step/d; s/^run_steps/step "$STEP"\n&/' own.sh >one.sh
 chmod +x one.sh
 plain='the plain name of a result with blanks around it'
@@ -189,16 +191,16 @@ done
 for text in 'rm -f t.h5 | gar-order model.h5 -o r.h5' "sh -c ' rm -f t.h5; gar-order model.h5 -o r.h5 '" \
 	'rm -f t.h5 2>&1 |& gar-order model.h5 -o r.h5' 'rm -f t.h5|gar-order model.h5 -o r.h5'; do
 	ok "$text" env STEP="$text" ./one.sh m.h5
-	ok '... what is made after rm is a result' test -s "$(echo steps/one/*/r.h5)"
+	ok '... a file that is made after rm is a result' test -s "$(echo steps/one/*/r.h5)"
 	rm -rf steps/one
 done
 ok '--output FILE' env STEP='tokenize --output a.h5' ./one.sh m.h5
 ok '... its result' test -s "$(echo steps/one/*/a.h5)"
 
-# --- a pipeline that is ended while a step runs ---
+# --- a pipeline that is stopped while a step runs ---
 rm -r steps/one
 step="sh -c 'echo \$\$ >$tmp/asleep; exec sleep 60' >a.tsv"
-running() {	# running COMMAND...: starts it, until its step runs, as $pid and $asleep
+running() {	# running COMMAND...: starts it and waits until its step runs; sets $pid and $asleep
 	rm -f asleep
 	STEP=$step "$@" >ended 2>&1 &
 	pid=$!
@@ -209,47 +211,49 @@ alive() { sed -n 's/^State:[^A-Z]*\([RSD]\).*/alive/p' "/proc/$asleep/status" 2>
 running ./one.sh m.h5
 is 'a step runs' "$(alive)" alive
 { kill $pid; wait $pid; } 2>killed.err
-is 'SIGTERM: its status, no step runs, no part is left' "$? $(alive) $(find steps -name 'part.*')" '143  '
+is 'SIGTERM: its status, no step runs, no scratch folder is left' "$? $(alive) $(find steps -name 'part.*')" '143  '
 mild=$step step="sh -c 'trap \"\" TERM; echo \$\$ >$tmp/asleep; exec sleep 60' >a.tsv"
 running ./one.sh m.h5
 { kill $pid; wait $pid; } 2>killed.err
-is '... nor does one that ignores it' "$? $(alive) $(find steps -name 'part.*')" '143  '
+is '... also with a step that ignores SIGTERM' "$? $(alive) $(find steps -name 'part.*')" '143  '
 step=$mild
 running ./one.sh m.h5
 { kill -9 $pid; wait $pid; } 2>killed.err
 STEP='cat model.h5 >b.tsv' ./one.sh m.h5 2>said
-is 'SIGKILL: another run leaves the part of a step that runs' "$(alive) $(find steps -name 'part.*' | wc -l)" 'alive 1'
+is 'SIGKILL: another run keeps the scratch folder of a step that runs' "$(alive) $(find steps -name 'part.*' | wc -l)" \
+	'alive 1'
 kill "$asleep"
 part=$(echo steps/one/*/part.*)
 flock -w 20 "$part" true
 STEP='cat model.h5 >b.tsv' ./one.sh m.h5 2>said
-is '... and removes it when none does' "$(alive) $(find steps -name 'part.*')" ' '
+is '... and removes it when the step has ended' "$(alive) $(find steps -name 'part.*')" ' '
 
-# --- what is made while a tool is replaced ---
+# --- a tool that is replaced during a run ---
 printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later
 chmod +x later
 echo '#' >>tools/bin/eval-ppl
-is 'a tool that is replaced while it is used: no failure' "$(PTQ_EACH=./later made "$p" m.h5)" "$runs"
-is '... but the next run makes what it makes' "$(made "$p" m.h5)" "$runs"
+is 'a tool that is replaced during a run: no failure' "$(PTQ_EACH=./later made "$p" m.h5)" "$runs"
+is '... but the next run makes its steps again' "$(made "$p" m.h5)" "$runs"
 
 # --- --status and --dry-run ---
 rm -r steps
-is 'nothing is done' "$("$p" --status m.h5 2>said | cut -f 1 | sort | uniq -c |
+is '--status before a run: no step is done' "$("$p" --status m.h5 2>said | cut -f 1 | sort | uniq -c |
 	xargs) $(sed 's/.*: \([0-9]\)/\1/; s/done: .*/done/' said)" \
 	'12 to do 0 of 12 steps are done'
-is '... nor named otherwise' "$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.][a-z0-9]*$//' | sort | xargs)" \
+is '... the steps have the names of a run' \
+	"$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.][a-z0-9]*$//' | sort | xargs)" \
 	"$runs calib full gar hessian none test"
 "$p" m.h5 --dry-run >commands
-ok '... and neither writes' test ! -e steps
-is 'a dry run: as many commands, in a folder with the model' \
+ok '... --status and --dry-run write nothing' test ! -e steps
+is '--dry-run: one command per step, after four that make the folder and its links' \
 	"$(grep -cv -e '^set ' -e '^PATH=' -e '^mkdir ' -e '^ln ' commands) $(grep -c -e '^set ' -e '^PATH=' \
 	-e '^mkdir ' -e '^ln ' commands)" '12 4'
-ok '... a step is a command line by plain names' \
+ok '... a step is a command line with plain names' \
 	grep -qx "gar-order -q --order gar --group 128 hessian.h5 -o gar.h5" commands
 "$p" m.h5 >/dev/null 2>&1
 mv steps ran
-ok '... which run by themselves' bash -euo pipefail commands
-is '... and make the same' "$(
+ok '... the commands run as a script' bash -euo pipefail commands
+is '... and make the same tables' "$(
 	cd ran && find . -name '*.tsv' ! -name usage.tsv ! -name table4.tsv | sort | xargs cksum
 )" \
 	"$(cd steps && find . -name '*.tsv' ! -name usage.tsv | sort | xargs cksum)"
@@ -258,21 +262,21 @@ mkdir mine
 cp m.h5 mine/model.h5
 echo mine | tee mine/test.h5 >mine/file
 (cd mine && cksum ./* && PTQ_RESULTS=file/res "$p" model.h5 --dry-run >../elsewhere/commands) >mine.sum
-ok '... for a folder that cannot be made: none of them runs' \
+ok '... no command runs if the folder cannot be made' \
 	sh -c 'cd mine && ! bash ../elsewhere/commands && cksum ./* | cmp - ../mine.sum'
 PTQ_RESULTS=stops "$p" --dry-run m.h5 >commands
-ok '... end where a command of a pipe fails' sh -c '! FAILS=dpq-run bash commands'
-is '... at once' "$(find stops -name '*.tsv' | wc -l)" 1
+ok '... the script ends if a command of a pipe fails' sh -c '! FAILS=dpq-run bash commands'
+is '... immediately' "$(find stops -name '*.tsv' | wc -l)" 1
 PTQ_RESULTS=stops "$tmp/tools/pipelines/fbquant-overfit.sh" --dry-run m.h5 >commands
 rm -r stops
-ok '... or one before &&' sh -c '! FAILS=tensor-stats bash commands'
-is '... at once' "$(find stops -name '*.stats' | wc -l)" 1
+ok '... or a command before &&' sh -c '! FAILS=tensor-stats bash commands'
+is '... immediately' "$(find stops -name '*.stats' | wc -l)" 1
 rm "$work/gar.h5"
-is 'one file is gone: it and what needs it are to do' \
+is 'a removed file: its step and the steps that read it are to do' \
 	"$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
 	"done calib,done full,done hessian,done none,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,\
 to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar"
-is '... and are the commands of a dry run' \
+is '... and --dry-run prints their commands' \
 	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '5 7'
 for s in "$top"/pipelines/*.sh; do
 	t=${s##*/} t=${t%.sh}
@@ -287,7 +291,7 @@ done
 no 'smollm2 without its model' 1 'smollm2/model.h5: is not there: a run without --status fetches it' \
 	"$tmp/tools/pipelines/smollm2.sh" --status
 
-# --- what cannot be right is said before anything is made ---
+# --- bad arguments are refused before any step ---
 export PTQ_RESULTS="$tmp/none"
 mkfifo pipe
 mkdir bare
@@ -295,55 +299,55 @@ cp hf/config.json bare
 cp A locked
 chmod 0 locked
 chmod 755 .
-no 'no model' 1 '^dpq-table4: nosuch: no such file$' "$p" nosuch
-no 'no test' 1 '^dpq-table4: nosuch: no such file$' "$p" hf nosuch
-no 'no calibration' 1 '^dpq-table4: nosuch: no such file$' "$p" '' '' nosuch
-no 'a folder as test' 1 '^dpq-table4: hf: is a folder' "$p" '' hf
-no 'a folder as calibration' 1 '^dpq-table4: hf: is a folder' "$p" '' '' hf
+no 'a model that does not exist' 1 '^dpq-table4: nosuch: no such file$' "$p" nosuch
+no 'a test set that does not exist' 1 '^dpq-table4: nosuch: no such file$' "$p" hf nosuch
+no 'a calibration set that does not exist' 1 '^dpq-table4: nosuch: no such file$' "$p" '' '' nosuch
+no 'a folder as a test set' 1 '^dpq-table4: hf: is a folder' "$p" '' hf
+no 'a folder as a calibration set' 1 '^dpq-table4: hf: is a folder' "$p" '' '' hf
 no 'a model folder without a config' 1 '^dpq-table4: elsewhere/config.json: no such file$' "$p" elsewhere
 no 'a model folder without weights' 1 '^dpq-table4: bare/[*].safetensors: no such file$' "$p" bare
-no 'a text as model' 1 '^dpq-table4: A: is neither HDF5 nor GGUF' "$p" A
-no 'a pipe as model' 1 '^dpq-table4: pipe: .* more than once' "$p" pipe
-no 'standard input as model' 2 '^dpq-table4: -: .* more than once' "$p" -
+no 'a text as a model' 1 '^dpq-table4: A: is neither HDF5 nor GGUF' "$p" A
+no 'a pipe as a model' 1 '^dpq-table4: pipe: .* more than once' "$p" pipe
+no 'standard input as a model' 2 '^dpq-table4: -: .* more than once' "$p" -
 no 'a name of two lines' 1 '^dpq-table4: no.such: no such file$' "$p" "$(printf 'no\nsuch')"
 as_other="setpriv --reuid 65534 --clear-groups"
 [ "$(id -u)" = 0 ] || as_other=
 if $as_other test -r "$tmp/tools" 2>/dev/null; then
-	no 'a test without permission' 1 '^dpq-table4: locked: cannot be read$' $as_other "$p" m.h5 locked
+	no 'a test set without permission' 1 '^dpq-table4: locked: cannot be read$' $as_other "$p" m.h5 locked
 else
-	skip 'a test without permission' 'another user cannot be had, or does not reach the tools'
+	skip 'a test set without permission' 'no other user is available, or it cannot read the tools'
 fi
 for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do
-	no "$s is no number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf
+	no "$s that is not a number" 2 "^dpq-table4: $s: '1 x' is not a number" env "$s=1 x" "$p" hf
 done
-ok 'a runner that fails is said' \
+ok 'a failed runner is reported' \
 	sh -c '! PTQ_RESULTS=failing PTQ_EACH=false "$1" m.h5 2>said && tail -n 1 said |
 	grep -qx "dpq-table4: .false. ended with status 1; missing: calib, test"' sh "$p"
-no 'a runner that is not there' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
+no 'a runner that does not exist' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
 mkdir few
 for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
 no 'no gnuplot' 1 '^dpq-table4: gnuplot: is not installed' env PATH="$tmp/few" "$p" hf
 for s in "$top"/pipelines/*.sh; do
 	name=${s##*/} name=${name%.sh}
 	ok "$name --help" sh -c '"$1" A --help >help && "$1" -h | cmp - help' sh "$s"
-	is '... is how it begins' "$(head -n 1 help)" "$(sed -n '2s/# //p' "$s")"
+	is '... begins with the second line of the script' "$(head -n 1 help)" "$(sed -n '2s/# //p' "$s")"
 	no '... another option' 2 "^$name: --nosuch: no such option" "$s" --nosuch
 	[ $name = all ] || no '... an argument too many' 2 "^$name: d: one argument too many" "$s" a b c d
 done
-ok 'all that leaves no folder of results' test ! -e none
+ok 'refused arguments leave no folder of results' test ! -e none
 
-# --- what is not whole, or not of this model, is no result ---
+# --- results that are incomplete or of another model do not count ---
 export PTQ_RESULTS="$tmp/again"
 p=$tmp/tools/pipelines/recipes.sh
 there() { find again -name "$1" | wc -l; }
-# a runner of lines
+# a runner of one line
 cat >bash-line <<'SH'
 #!/bin/bash
 exec bash -euo pipefail -c "$1" </dev/null
 SH
-# its second line of those that are compared fails
+# a runner whose second line with --paired fails
 printf '#!/bin/sh\nsed "2s/eval-ppl\\(.*--paired\\)/false\\1/" | bash -euo pipefail\n' >second-fails
-# the line of a run is stopped half way and the pipeline is killed with it
+# a runner that stops half way in the line of a run, and kills the pipeline
 cat >killed <<SH
 #!/bin/sh
 while read -r line; do case \$line in
@@ -351,11 +355,11 @@ while read -r line; do case \$line in
 	*) $tmp/bash-line "\$line" ;;
 esac; done
 SH
-# in the middle of the first line the same pipeline runs from its beginning to its end
+# a runner that runs the same pipeline from its beginning to its end in the middle of the first line
 printf '#!/bin/sh\nsed "1s|&&|\\&\\& PTQ_EACH= %s $PWD/model.h5 >/dev/null \\&\\&|" | bash -euo pipefail\n' "$p" >nested
-# the model is replaced before the first line
+# a runner that replaces the model before the first line
 printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >replaced
-# of those that are compared only the first line is run, and nothing said about the others
+# a runner that runs only the first line with --paired, without a message about the others
 cat >leaves-out <<'SH'
 #!/bin/sh
 lines=$(cat)
@@ -365,15 +369,15 @@ SH
 chmod +x bash-line
 chmod +x second-fails killed nested replaced leaves-out
 
-ok 'each step is said' sh -c '"$1" m.h5 2>said' sh "$p"
+ok 'each step is printed' sh -c '"$1" m.h5 2>said' sh "$p"
 is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | xargs)" \
 	"$({ printf '%s\n' calib test hessian order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort |
 	xargs)"
 rm -r again
 ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
-is '... no table is made of the rest, and nothing else is left' \
+is '... without a table, and nothing else is left' \
 	"$(there recipes.tsv) $(there late.tsv) $(there 'inc-240.*') $(there 'part.*')" '0 1 0 0'
-ok '... and the next time it is made' "$p" m.h5
+ok '... and the next run makes it' "$p" m.h5
 cp "$(find again -name recipes.tsv)" whole.tsv
 rm -r again
 for blank in '' ' ' "$(printf '\n\t')"; do
@@ -382,32 +386,32 @@ for blank in '' ' ' "$(printf '\n\t')"; do
 	rm -r again
 done
 ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
-is '... what is missing is said in the last line, once' \
+is '... the last line names what is missing, once' \
 	"$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" \
 	"$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
-is '... no table is made, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
-ok '... and the next time only that is made' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
-ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
+is '... without a table, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
+ok '... and the next run makes only what is missing' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
+ok '... with the right table' cmp whole.tsv "$(find again -name recipes.tsv)"
 rm -r again
-ok 'what a tool says against it is heard' \
+ok 'error messages of a tool are printed' \
 	sh -c '! FAILS=dpq-run "$1" m.h5 2>said && grep -q "^dpq-run: out of luck" said' sh "$p"
 rm -r again
 ok 'a pipeline that is killed' sh -c '! PTQ_EACH=./killed sh -c "echo \$\$ >pid; exec $1 m.h5"' sh "$p"
-is '... leaves nothing under a name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
-ok '... and the next time all is made' "$p" m.h5
-ok '... as it should be' cmp whole.tsv "$(find again -name recipes.tsv)"
+is '... leaves no file with the name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
+ok '... and the next run makes everything' "$p" m.h5
+ok '... with the right table' cmp whole.tsv "$(find again -name recipes.tsv)"
 rm -r again
-ok 'two at a time' env PTQ_EACH=./nested "$p" m.h5
+ok 'two runs at a time' env PTQ_EACH=./nested "$p" m.h5
 ok '... do not disturb each other' cmp whole.tsv "$(find again -name recipes.tsv)"
 is '... in one folder' "$(find again/recipes -mindepth 1 -maxdepth 1 | wc -l)" 1
 mv m.h5 moved.h5
 cp A m.h5
 rm again/recipes/*/top.tsv
-ok 'a model that has moved, another where it was' "$p" moved.h5
-ok '... is the one that is used' cmp whole.tsv "$(find again -name recipes.tsv)"
+ok 'a model that was moved, with another file in its place' "$p" moved.h5
+ok '... is the model that is used' cmp whole.tsv "$(find again -name recipes.tsv)"
 rm -r again
 cp moved.h5 m.h5
-ok 'a model that is replaced while it is used' \
+ok 'a model that is replaced during a run' \
 	sh -c '! PTQ_EACH=./replaced "$1" m.h5 2>said && grep -q "m.h5: was replaced" said' sh "$p"
 is '... leaves no results' "$(find again -type f)" ''
 
@@ -416,14 +420,14 @@ cp "$top/tests/ref/llama-gqa.h5" m.h5
 mkdir own
 awk '/^    #!\/usr\/bin\/env bash$/ { on = 1 } on && /^$/ { exit } on { print substr($0, 5) }' \
 	"$top/docs/pipelines.md" >own/groups.sh
-is 'the example has at most 15 lines below its title' "$(($(wc -l <own/groups.sh) - 2 <= 15))" 1
+is 'the example has at most 15 lines after its title' "$(($(wc -l <own/groups.sh) - 2 <= 15))" 1
 sed -i "s,/usr/local/share/ptqtools/pipelines,$top/pipelines,; s/32/8/g; s/64/16/g; s/128/32/g" own/groups.sh
 chmod +x own/groups.sh
 export PTQ_RESULTS="$tmp/own" PTQ_TOKENS=512 PTQ_CTX=64
-ok 'the example' sh -c 'own/groups.sh m.h5 >out 2>said' sh
+ok 'the example runs' sh -c 'own/groups.sh m.h5 >out 2>said' sh
 is '... its table' "$(cut -f 1 own/groups/*/groups.tsv | xargs) $(rows own/groups/*/groups.tsv)" 'group 8 16 32 3 even'
-ok '... is shown' grep -q '^group  output_error' out
-ok '... what made it is kept: its steps, and the run of each line' sh -c '
+ok '... is printed' grep -q '^group  output_error' out
+ok '... the folder has its steps and the run of each line' sh -c '
 	cut -f 1 own/groups/*/.steps/groups.commands | xargs >made && cat own/groups/*/.steps/groups.runs >>made
 	printf "%s\n" "$1" "" "g8 g32" "g16 g32" "g32 g32" | cmp - made' sh \
 	'model.h5 calib.h5 test.h5 hessian.h5 g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
