@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# all.sh [PIPELINE...] -- every table and figure of the papers beside ours, on one page
+# all.sh [PIPELINE...] -- every table and figure of the papers next to ours, on one page
 #
-# Runs PIPELINEs (dpq-table4), without them all that docs/papers.md names for a table or a figure, on the embedded
-# models, and writes PTQ_RESULTS/index.html (results/index.html): the tables and plots that are there, the
-# paper's numbers beside ours, for each row the commands that made it. What is done is not made again. A pipeline that
-# fails is named, here and on the page, and the status is 1. Pipelines that measure time need the programs of
-# `make bench`.
+# Runs each PIPELINE (for example dpq-table4) on the embedded models. The default is every pipeline that
+# docs/papers.md names for a table or a figure. Then writes PTQ_RESULTS/index.html (results/index.html): the finished
+# tables and plots, the paper's numbers next to ours, and for each row the commands that made it. Finished steps are
+# not repeated. A pipeline that fails is named, here and on the page, and the status is 1. Pipelines that measure time
+# need the programs of `make bench`.
 #
 # All pipelines take roughly two hours of processor time. This is an estimate from a few measured steps: about 30
-# seconds for each quantized model, of which there are some 180, and minutes for FBQuant's branches and the times.
+# seconds for each of some 180 quantized models, and minutes for FBQuant's branches and the measurements of time.
 #
-# --page: runs nothing, and writes the page of what is there.
+# --page: runs nothing, and writes the page from the results that exist.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

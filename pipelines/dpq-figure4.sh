@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # dpq-figure4.sh -- DPQ figure 4: projected speed-up of W4A8 and W8A8 over W4A16
 #
-# Llama 2 70B and Qwen 2 72B on one Gaudi 2, Gaudi 3, H100 or H200, by their shapes
-# alone: `roofline` says what is taken into account. Prompts of 128 to 32768 tokens,
-# 128, 512 or 2048 generated. The table has all four accelerators, the plot the
-# paper's two. The paper prints no numbers beside its figure but the largest
-# speed-ups: 3 over W4A16, 1.4 over W8A8.
+# Llama 2 70B and Qwen 2 72B on one Gaudi 2, Gaudi 3, H100 or H200. Only the shapes of the models are used; the man
+# page of `roofline` lists what the projection takes into account. Prompts of 128 to 32768 tokens, and 128, 512 or
+# 2048 generated tokens. The table has all four accelerators, the plot has the paper's two. The paper's figure has no
+# numbers; its text has the largest speed-ups: 3 over W4A16, 1.4 over W8A8.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# dpq-table1.sh [MODEL [QUESTIONS [CALIBRATION]]] -- DPQ table 1: W4A16 by GPTQ and W4A8 by DPQ on a model that
-# sees pictures
+# dpq-table1.sh [MODEL [QUESTIONS [CALIBRATION]]] -- DPQ table 1: W4A16 by GPTQ and W4A8 by DPQ on a
+# vision-language model
 #
-# Weights of the language model's linear layers, as in the paper, in uint4 with zero points in groups of PTQ_GROUP
-# (128) and scales of least squared error; the encoder and the projector stay in 16 bits. W4A16: GPTQ in the columns'
-# own order (as the published checkpoints that the paper compares with) and in group-aware order; W4A8: DPQ for FP8
-# arithmetic with static scales of inputs, in group-aware order. acc_delta and kl_delta are against DPQ, paired, with
-# standard errors over questions. PTQ_LIMIT: first tokens of the calibration set only.
+# Quantized are, as in the paper, the weights of the language model's linear layers: uint4 with zero points, groups of
+# PTQ_GROUP (128), scales of least squared error. The encoder and the projector stay in 16 bits. W4A16: GPTQ without
+# column order (as the published checkpoints that the paper compares with) and in group-aware order. W4A8: DPQ for FP8
+# arithmetic with static activation scales, in group-aware order. acc_delta and kl_delta are differences from DPQ,
+# paired, with standard errors over questions. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

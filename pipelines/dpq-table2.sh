@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
-# dpq-table2.sh [MODEL [TEST [CALIBRATION]]] -- DPQ table 2: what it is worth to compensate both roundings
+# dpq-table2.sh [MODEL [TEST [CALIBRATION]]] -- DPQ table 2: the gain from the compensation of both roundings
 #
-# 4-bit weights in groups of PTQ_GROUP (128). For 16-bit arithmetic (W4A16):
-# rounding to nearest, and GPTQ in three orders. For FP8 arithmetic with static
-# activation scales (W4A8): rounding to nearest, GPTQ carried over naively (only
-# the storage error is compensated), and DPQ (both are) by each of the three
-# recipes. For each the relative output error tr(E H Eᵀ)/tr(W H Wᵀ), geometric
-# mean over layers, the divergence kl from the unquantized model and nll_rise, the
-# rise from its nll; kl_delta and nll_delta: what they are above those of GPTQ, gar
-# (W4A16) and of DPQ, gar (W4A8). All paired, with standard errors over windows.
-# PTQ_LIMIT: first tokens of the calibration set only.
+# 4-bit weights in groups of PTQ_GROUP (128). For 16-bit arithmetic (W4A16): rounding to nearest, and GPTQ in three
+# column orders. For FP8 arithmetic with static activation scales (W4A8): rounding to nearest, naive GPTQ (it
+# compensates only the storage error), and DPQ (it compensates both errors) by each of the three recipes.
+# output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
+# from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8). All
+# are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -1,13 +1,11 @@
 #!/usr/bin/env bash
 # dpq-table3.sh [MODEL [TEST [CALIBRATION]]] -- DPQ table 3: precisions, by full order and by group-aware reordering
 #
-# 16 bits; W8A8 (weights and activations rounded to FP8, a scale a tensor); 4-bit
-# weights in groups of PTQ_GROUP (128), W4A16 by GPTQ and W4A8 by DPQ, each by
-# full order (the paper's *) and by group-aware reordering. In place of
-# accuracies the nll and the divergence from the 16-bit model: nll_rise and kl are
-# from the 16-bit model, nll_delta and kl_delta what they are above those of W4A8
-# with group-aware reordering; all are paired, with standard errors over windows. PTQ_LIMIT: first tokens of the
-# calibration set only.
+# 16 bits; W8A8 (weights and activations in FP8, one scale per tensor); W4A16 by GPTQ and W4A8 by DPQ with 4-bit
+# weights in groups of PTQ_GROUP (128), each by full order (the paper's *) and by group-aware reordering. The paper has
+# accuracies; here they are NLL and KL divergence. nll_rise and kl: from the 16-bit model. nll_delta and kl_delta:
+# differences from W4A8 with group-aware reordering. All are paired, with standard errors over windows.
+# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -26,7 +24,7 @@ done
 run_steps
 
 columns='output_error nll nll_rise nll_rise_se nll_delta nll_delta_se kl kl_se kl_delta kl_delta_se ppl_rise_percent'
-row() {	# of the model itself: nothing is compared with it
+row() {	# the row of the model itself has no comparison
 	local nll
 	nll=$(awk -F '\t' '$1 == "nll" { print $2 }' reference.tsv)
 	if [ "$2" = reference ]; then printf '0\t%s\t0\t0\t\t\t0\t0\t\t\t0\n' "$nll"

@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
-# dpq-table4.sh [MODEL [TEST [CALIBRATION]]] -- DPQ table 4: what the order of quantization is worth
+# dpq-table4.sh [MODEL [TEST [CALIBRATION]]] -- DPQ table 4: the gain from the order of quantization
 #
-# 4-bit weights in groups of PTQ_GROUP (128) with scales of least squared error, quantized
-# by GPTQ (W4A16) and by DPQ for FP8 arithmetic with static activation scales
-# (W4A8), in the columns' own order, by group-aware reordering, and by full
-# reordering, which carries its order to inference. One calibration set, one
-# test set; output_error is tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers;
-# kl the divergence from the unquantized model, nll_rise the rise from its nll,
-# kl_delta and nll_delta what they are above those of group-aware reordering: all
-# paired, with standard errors over windows. PTQ_LIMIT: first tokens of the
-# calibration set only.
+# 4-bit weights in groups of PTQ_GROUP (128) with scales of least squared error, quantized by GPTQ (W4A16) and by DPQ
+# for FP8 arithmetic with static activation scales (W4A8). Columns in storage order, by group-aware reordering, and by
+# full reordering, whose groups must be stored for inference. All rows use one calibration set and one test set.
+# output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
+# from the unquantized model. kl_delta and nll_delta: differences from group-aware reordering. All are paired, with
+# standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

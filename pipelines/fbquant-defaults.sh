@@ -2,11 +2,11 @@
 # fbquant-defaults.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant's learning rate, steps and start: the study of
 # fbq-run's defaults
 #
-# Layers of the second block alone, in 3 bits (uint3) and 4 (uint4), groups of 128, branches of rank in/32. Learning
-# rates at 100, 200, 400 and 800 steps from the usual start, and starts A ~ N(0, s^2) at the usual rate and 400 steps.
-# calibration_error and heldout_error: the geometric mean of the layers' tr(E H E^T)/tr(W H W^T) under the Hessians
-# that the branch was fitted to and those of the test set. The defaults are the row whose error is least, or the
-# fewest steps within 2 % of it.
+# Only the layers of the second block, in 3 bits (uint3) and 4 bits (uint4), groups of 128, branches of rank in/32.
+# Learning rates at 100, 200, 400 and 800 steps from the usual start, and starts A ~ N(0, s^2) at the usual rate and
+# 400 steps. calibration_error and heldout_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T), with the
+# Hessians that the branch was fitted to and with the Hessians of the test set. The defaults are the row with the
+# smallest error, or the fewest steps within 2 % of it.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"

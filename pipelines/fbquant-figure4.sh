@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # fbquant-figure4.sh -- FBQuant figure 4: operations and time of a layer's main path and of its branch
 #
-# A layer of 4096 × 4096 in groups of 128, 4 and 3 bits, with a branch of f16: over ranks at one row of x, over
-# rows of x at rank 128. Times come from the measuring program of the source tree, build/tests/bench/branches
-# (`make bench` builds it), or from PTQ_BRANCHES. Left: multiplications and time of the branch in per cent of
-# the main path, one row of x; right: time over that of fp16, rank 128. The branch is computed in one product with
-# the main path (fused) or as separate products (unfused). PTQ_RUNS: measurements of each (15); PTQ_THREADS: threads
-# (all).
+# A layer of 4096 × 4096 in groups of 128, 4 and 3 bits, with a branch in f16: several ranks with one row of x, and
+# several numbers of rows of x at rank 128. Left plot: multiplications and time of the branch in per cent of the main
+# path, one row of x. Right plot: time relative to fp16, rank 128. fused: the branch is computed in one product with
+# the main path; unfused: as separate products. Times come from the measuring program build/tests/bench/branches of
+# the source tree (`make bench` builds it), or from PTQ_BRANCHES. PTQ_RUNS: number of measurements (15).
+# PTQ_THREADS: threads (all).
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

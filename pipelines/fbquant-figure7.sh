@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # fbquant-figure7.sh -- FBQuant figure 7: tokens a second of Llama-2-7B's linear layers, one row of x
 #
-# fp16, and 4 or 3 bits in groups of 128: without a branch, with one of rank 128 in f16 as three products (plain),
-# and as one (fused). The seven linear layers of each of the 32 blocks, weights from memory; no attention, norms
-# or head, so that these are rates of linear layers only. Times come from the measuring program of the source
-# tree, build/tests/bench/branches (`make bench` builds it), or from PTQ_BRANCHES. PTQ_RUNS: measurements of
-# each (15); PTQ_THREADS: threads (all).
+# fp16, and 4 or 3 bits in groups of 128: without a branch, with a branch of rank 128 in f16 as three products
+# (plain), and as one product (fused). Measured are the seven linear layers of each of the 32 blocks, with weights
+# from memory. Attention, norms and head are not included, so these are rates of linear layers only. Times come from
+# the measuring program build/tests/bench/branches of the source tree (`make bench` builds it), or from PTQ_BRANCHES.
+# PTQ_RUNS: number of measurements (15). PTQ_THREADS: threads (all).
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

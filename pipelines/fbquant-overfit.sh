@@ -2,11 +2,11 @@
 # fbquant-overfit.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant section 3.1: a branch that is fitted to few tokens
 #
 # Weights of 3 bits (uint3) in groups of 128 with branches of rank in/32 in f16, calibrated on the first 256, 1024,
-# 4096, 16384 tokens of the calibration set: a plain SVD of the error, which knows no tokens, EoRA, CALDERA, FBQuant.
-# calibration_error and heldout_error: the geometric mean of the layers' tr(E H E^T)/tr(W H W^T) under the Hessians of
-# these tokens and of the test set. The paper holds that branches fitted without feedback have a small loss on what
-# they were fitted to and a large one elsewhere, and that feedback, whose weights stay within half a cell of W, does
-# not.
+# 4096 and 16384 tokens of the calibration set. Methods: a plain SVD of the error (it uses no tokens), EoRA, CALDERA,
+# FBQuant. calibration_error and heldout_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T), with the Hessians
+# of these tokens and of the test set. The paper's claim: a branch that is fitted without feedback has a small loss on
+# the calibration tokens and a large loss on others. With feedback it has not, because the weights stay within half a
+# step of W.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# fbquant-ranks.sh [MODEL [TEST [CALIBRATION]]] -- what a branch's rank is worth: loss and divergence against bits
+# fbquant-ranks.sh [MODEL [TEST [CALIBRATION]]] -- the gain from a branch's rank: loss and divergence against bits
 #
-# Weights of 3 bits (uint3) in groups of 128 with branches of rank 1 to 32, stored in f16: a plain SVD of the error,
-# EoRA, and FBQuant; FBQuant's of the highest rank also in int8. GPTQ without a branch in groups of 128, 64 and 32,
-# and with 4 bits, for what else the bits could buy. PTQ_RANKS: other ranks, between blanks. kl is the divergence from
-# the unquantized model, with its standard error over windows; output_error the geometric mean of the layers' tr(E H
-# E^T)/tr(W H W^T).
+# Weights of 3 bits (uint3) in groups of 128 with branches of rank 1 to 32 in f16: a plain SVD of the error, EoRA, and
+# FBQuant; FBQuant's branch of the highest rank also in int8. For comparison at equal bits: GPTQ without a branch in
+# groups of 128, 64 and 32, and with 4 bits. PTQ_RANKS: other ranks, separated by blanks. kl: KL divergence from the
+# unquantized model, with its standard error over windows. output_error: geometric mean over layers of
+# tr(E H E^T)/tr(W H W^T).
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# fbquant-table1.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant table 1: ways to quantize weights to 4 and 3 bits in
+# fbquant-table1.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant table 1: methods that quantize weights to 4 and 3 bits in
 # groups of 128
 #
-# RTN: rounding to nearest, ranges as they are (minmax), as all methods with a branch round. GPTQ: dpq-run, whose
-# scales are searched (mse), columns unordered; GPTQ-GAR: in group-aware order. AWQ: awq-scale, then RTN. OmniQuant:
-# clipping learned by gradient (dpq-run --scale-search learned), nothing compensated. CALDERA, SVDQuant, FBQuant: with
-# a branch of rank in/32 in f16; beside the paper's rows LoftQ, EoRA and a plain SVD of the error. +EoRA: a branch for
-# what GPTQ has left, in either order; that inside CALDERA has none. A branch of this rank costs about one bit:
-# GPTQ-32 and GPTQ-GAR-32 spend that on groups of 32 instead, and what 4 bits give without a branch stands above the
-# rows of 3 bits. bits_a_weight counts codes, scales, zero points and branches. kl is the divergence from the
-# unquantized model, nll_rise the rise from its nll; kl_delta and nll_delta what they are above FBQuant's at the same
-# bits; all paired, with standard errors over windows. paper_ppl: of Llama-2-7B on WikiText2, from 5.12. PTQ_GROUP:
-# another group; PTQ_LIMIT: first tokens of the calibration set only.
+# RTN: rounding to nearest with the whole range (minmax), as in all methods with a branch. GPTQ: dpq-run with searched
+# scales (mse), no column order. GPTQ-GAR: in group-aware order. AWQ: awq-scale, then RTN. OmniQuant: clipping learned
+# by gradient (dpq-run --scale-search learned), without compensation. CALDERA, SVDQuant, FBQuant: with a branch of rank
+# in/32 in f16. In addition to the paper's rows: LoftQ, EoRA and a plain SVD of the error. +EoRA: a branch for the error
+# of GPTQ, in either column order; the GPTQ inside CALDERA has no order. A branch of this rank costs about one bit:
+# GPTQ-32 and GPTQ-GAR-32 use groups of 32 for it instead. The results of 4 bits without a branch are above the rows of
+# 3 bits. bits_a_weight counts codes, scales, zero points and branches. kl and nll_rise: KL divergence and rise of the
+# NLL from the unquantized model. kl_delta and nll_delta: differences from FBQuant at the same bits. All are paired,
+# with standard errors over windows. paper_ppl: Llama-2-7B on WikiText2, 5.12 unquantized. PTQ_GROUP: another group
+# size. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # fp4.sh [MODEL [TEST [CALIBRATION]]] -- weights in MXFP4, NVFP4 and E2M1, by rounding and by GPTQ, with block Hadamards
 #
-# MXFP4: groups of 32 under powers of two; NVFP4: of 16 under e4m3 scales and a float a tensor; E2M1 and int4: of 32
-# under f16 scales. Each by rounding to nearest (RTN) and by GPTQ, columns unordered, of the model as it is and behind
-# hadamard-rotate --block, the group's size (MR-GPTQ's companion of small groups), with Hessians of its own.
-# Activations stay in 16 bits. bits: of a weight with its scales. kl is the divergence from the unquantized model,
-# kl_delta and nll_delta what they are above the same without the Hadamard; all with standard errors over windows.
-# PTQ_LIMIT: first tokens of the calibration set only.
+# MXFP4: groups of 32, scales are powers of two. NVFP4: groups of 16, e4m3 scales and one float per tensor. E2M1 and
+# int4: groups of 32, f16 scales. Each by rounding to nearest (RTN) and by GPTQ without column order, on the unchanged
+# model and after hadamard-rotate --block of the group's size (as MR-GPTQ does for small groups), with Hessians of each
+# model. Activations stay in 16 bits. bits: per weight, with its scales. kl: KL divergence from the unquantized model.
+# kl_delta and nll_delta: differences from the same row without the Hadamard. All have standard errors over windows.
+# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 begin "$name" "$@"
-group='16 or 32'	# of the plot
+group='16 or 32'	# for the plot
 
 calibrate
 for size in 16 32; do
 	step "hadamard-rotate -q --block $size --seed 1 model.h5 -o block$size.h5"
 	hessians block$size
 done
-format() {	# format NAME SIZE OPTIONS: of groups of SIZE, measured in each way; NAME.stats has its bits
+format() {	# format NAME SIZE OPTIONS: measures a format with groups of SIZE by each method; NAME.stats has its bits
 	local h="--hessian hessian.h5 model.h5" rotated="--hessian block$2-hessian.h5 block$2.h5"
 	measure $1-RTN $1-RTN "dpq-run $3 --compensate none $h"
 	measure $1-GPTQ $1-GPTQ "dpq-run $3 --reorder none $h"

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # fpe2m2-figure2.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 figure 2: quality against the bits of a weight
 #
-# INT and E2Mx of 3 to 8 bits, rounded to nearest with a scale a row, with a
-# scale for PTQ_GROUP (128) columns, and by GPTQ with a scale a row. The paper's
-# figure has accuracy on GSM8K; here divergence from the unquantized model and the
-# rise of the nll. Bits count scales as they are stored, in 32 bits.
+# INT and E2Mx of 3 to 8 bits, rounded to nearest with one scale per row, rounded to nearest with one scale per
+# PTQ_GROUP (128) columns, and by GPTQ with one scale per row. The paper's figure has accuracy on GSM8K; here it is
+# KL divergence from the unquantized model and rise of the NLL. Bits count scales as they are stored, in 32 bits.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
@@ -15,7 +14,7 @@ done; done)
 quantized $runs
 run_steps
 
-# Averages over eight tasks of Qwen2.5-7B-Instruct from the paper's table 4: figure 2 prints no numbers.
+# Averages over eight tasks of Qwen2.5-7B-Instruct from the paper's table 4, because figure 2 has no numbers.
 paper() { case $1 in
 	int4-channel) echo 48.5 ;; int4-group) echo 69.4 ;; int4-gptq) echo 67.2 ;;
 	e2m1-channel) echo 69.5 ;; e2m1-group) echo 71.2 ;; e2m1-gptq) echo 70.6 ;;

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# fpe2m2-figure3.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 figure 3: which split of exponent and mantissa suits
-# which weights
+# fpe2m2-figure3.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 figure 3: the best split of exponent and mantissa for
+# weights of each sigma
 #
-# Every ExMy of 4, 5 and 6 bits (E0My has the values of E1M(y-1)) and, dashed, NF:
-# the exact mean squared error on N(0, sigma²) truncated to [-1, 1], grid and
-# weights scaled to the same range; where E2Mx is the best of them, and where each
-# leads by most. Dots: layers of MODEL, each at the mean sigma of its channels.
-# Shaded: nine tenths of MODEL's channels; dotted: the paper's 0.12 to 0.28.
+# Every ExMy of 4, 5 and 6 bits (E0My has the values of E1M(y-1)) and, dashed, NF. The plot has the exact mean squared
+# error on N(0, sigma²) truncated to [-1, 1], with grid and weights scaled to the same range. The table has the sigmas
+# at which E2Mx is the best of them, and at which each has its largest lead. Dots: layers of MODEL, each at the mean
+# sigma of its channels. Shaded: nine tenths of MODEL's channels. Dotted: the paper's 0.12 to 0.28.
 # TEST and CALIBRATION are not read; they only select the results folder.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# fpe2m2-table1.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 1: INT4, INT5, NF5 and E2M2 with a scale a row
+# fpe2m2-table1.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 1: INT4, INT5, NF5 and E2M2 with one scale per row
 #
-# Rounded to nearest. Likelihood and divergence from the unquantized model stand
-# in the place of the paper's accuracies: paper_mean is the mean over its seven
-# models of their averages over eight tasks, paper_7b that of Qwen2.5-7B.
+# Rounded to nearest. The paper has accuracies; here they are NLL and KL divergence from the unquantized model.
+# paper_mean: mean over the paper's seven models of their averages over eight tasks. paper_7b: the average of
+# Qwen2.5-7B.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
 quantized int4-channel int5-channel nf5-channel e2m2-channel
 run_steps
 
-# paper_mean: of the averages of Qwen2.5 3B, 7B, 14B, 72B, LLaMA3 8B, DPSK-DS-Qwen 14B, DPSK-DS-Llama 8B
+# paper_mean: mean of the averages of Qwen2.5 3B, 7B, 14B, 72B, LLaMA3 8B, DPSK-DS-Qwen 14B, DPSK-DS-Llama 8B
 tabulate table1 "$columns" row <<'T'
 format	@	paper_mean	paper_7b
 unquantized	@reference	67.11	72.7

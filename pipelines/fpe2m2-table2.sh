@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# fpe2m2-table2.sh [MODEL [QUESTIONS [CALIBRATION]]] -- FPE2M2 table 2: INT4, INT5, NF5 and E2M2 on a model that
-# sees pictures
+# fpe2m2-table2.sh [MODEL [QUESTIONS [CALIBRATION]]] -- FPE2M2 table 2: INT4, INT5, NF5 and E2M2 on a
+# vision-language model
 #
-# Weights of all linear layers of encoder, projector and language model, rounded to nearest under one scale a row,
-# which is max|w| over the format's largest value; inputs stay in 16 bits. acc_delta and kl_delta are against E2M2,
-# paired, with standard errors over questions. paper_mean is the paper's average over five sets of questions about
-# pictures (Qwen2-VL-7B), paper_mme its MME score.
+# Weights of all linear layers of encoder, projector and language model, rounded to nearest with one scale per row,
+# max|w| over the format's largest value. Activations stay in 16 bits. acc_delta and kl_delta are differences from
+# E2M2, paired, with standard errors over questions. paper_mean: the paper's average over five sets of questions about
+# images (Qwen2-VL-7B). paper_mme: its MME score.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# fpe2m2-table3.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 3: how five bits are shared out between exponent
-# and mantissa
+# fpe2m2-table3.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 3: five bits divided between exponent and mantissa
 #
-# A scale a row, rounded to nearest. E1M3 under max|w|/3.75 is INT5 in every code.
+# One scale per row, rounded to nearest. E1M3 with the scale max|w|/3.75 is INT5 in every code.
 # paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# fpe2m2-table4.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 4: what groups and GPTQ add to INT4, E2M1, INT5, E2M2
+# fpe2m2-table4.sh [MODEL [TEST [CALIBRATION]]] -- FPE2M2 table 4: the gain of INT4, E2M1, INT5, E2M2 from groups
+# and GPTQ
 #
-# A scale a row; a scale for PTQ_GROUP (128) columns; GPTQ with a scale a row.
-# E2Mx is paired with itself with a scale a row, INT with E2Mx of the same width
-# and treatment. paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
+# One scale per row; one scale per PTQ_GROUP (128) columns; GPTQ with one scale per row. E2Mx is paired with the same
+# format with one scale per row, INT with E2Mx of the same width and method. paper: average accuracy over eight tasks of
+# Qwen2.5-7B-Instruct.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"

@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
-# gar-keys.sh [MODEL [TEST [CALIBRATION]]] -- by what to rank the groups of group-aware reordering
+# gar-keys.sh [MODEL [TEST [CALIBRATION]]] -- keys that rank the groups in group-aware reordering
 #
-# DPQ ranks groups by their largest diagonal element of H and leaves other
-# criteria open (section 4.4, appendix A). Here each of them, against the columns' own
-# order and full reordering: carried to inference, and with static groups
-# (parameters of the original groups of uncompensated weights), which for
-# comparison the paper's key gets too. 4-bit weights in groups of PTQ_GROUP (32:
-# there must be groups to rank), for 16-bit arithmetic (W4A16) and FP8 (W4A8).
-# error_percent: change of tr(E H Eᵀ)/tr(W H Wᵀ) from the paper's key, geometric
-# mean over layers, its standard error over layers. nll_delta, kl_delta: the same
-# for nll and for KL from the unquantized model, paired, with standard errors over
-# windows. PTQ_LIMIT: first tokens of the calibration set only.
+# DPQ ranks groups by their largest diagonal element of H and leaves other criteria open (section 4.4, appendix A).
+# Compared are all keys, the storage order and full reordering. Full reordering is measured in two forms: with its
+# groups stored for inference, and with static groups (parameters of the original groups of uncompensated weights). For
+# comparison the paper's key is measured with static groups, too. 4-bit weights in groups of PTQ_GROUP (32, so that
+# layers have several groups to rank), for 16-bit arithmetic (W4A16) and FP8 (W4A8). error_percent: change of
+# tr(E H Eᵀ)/tr(W H Wᵀ) from the paper's key, geometric mean over layers, with its standard error over layers.
+# nll_delta, kl_delta: changes of NLL and of KL from the unquantized model, paired, with standard errors over windows.
+# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# mquant-figure1b.sh [MODEL [QUESTIONS [CALIBRATION]]] -- how large visual and text tokens are in the language model
+# mquant-figure1b.sh [MODEL [QUESTIONS [CALIBRATION]]] -- ranges of visual and text tokens in the language model
 #
-# Of the inputs of every linear layer of the language model, over the calibration tokens: the median |x|, the
-# percentiles 99 and 99.99, and the largest, of visual and of text tokens (what msq-calib --act-mode static-modality
-# would take for a range), and the ratio of the two largest. The paper (Qwen-VL) has visual tokens from -20 to 10
-# and few text tokens beyond 0.5. PTQ_LIMIT: first tokens of the calibration set only.
+# For the inputs of every linear layer of the language model, over the calibration tokens, and for visual and text
+# tokens separately: the median of |x|, the percentiles 99 and 99.99, and the maximum (the ranges of
+# msq-calib --act-mode static-modality). Also the ratio of the two maxima. In the paper (Qwen-VL) visual tokens range
+# from -20 to 10, and few text tokens exceed 0.5. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

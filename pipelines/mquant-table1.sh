@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# mquant-table1.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 1: what clipping visual or text tokens costs
+# mquant-table1.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 1: the cost of clipping visual or text tokens
 #
-# Inputs of the language model's linear layers in int8, a static scale for visual and one for text tokens of each
-# layer: from the largest |x| of the calibration tokens (100 %), or for one of the two from a percentile (99.999: the
-# paper's, 99.9, 99), beyond which it saturates. Weights and the encoder stay in 16 bits. The paper has int16, where
-# clipping alone shows; in 8 bits what is not clipped is rounded more finely. acc_delta and kl_delta are against no
-# clipping, paired, with standard errors over questions. PTQ_LIMIT: first tokens of the calibration set only.
+# Inputs of the language model's linear layers in int8, with one static scale for visual and one for text tokens of
+# each layer. The scale comes from the largest |x| of the calibration tokens (100 %), or for one of the two modalities
+# from a percentile (99.999, the paper's; 99.9; 99), above which inputs saturate. Weights and the encoder stay in 16
+# bits. The paper has int16, which shows the clipping alone. In 8 bits a smaller range also rounds the unclipped inputs
+# more finely. acc_delta and kl_delta are differences from no clipping, paired, with standard errors over questions.
+# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

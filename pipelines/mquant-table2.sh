@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # mquant-table2.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 2: RTN, SmoothQuant, QuaRot and MQuant
 #
-# Weights of all linear layers of encoder, projector and language model in int8 or int4, one scale a row, by rounding
-# to nearest (RTN, SmoothQuant) or GPTQ (QuaRot, MQuant); their inputs in int8 under static scales of a tensor from
-# the largest |x| of the calibration tokens, in MQuant's language model of a tensor and modality (MSQ). W8A8: all
-# weights in int8; W8A8, W4A8: those of the encoder and projector in int8 and of the language model in int4 (the
-# paper's W8A8); W4A8: all in int4 (its W4A8). SmoothQuant is smooth-scale (alpha 0.5) of all that norms feed; QuaRot
-# turns the language model alone, since the encoder's norms are LayerNorms; MQuant converts those (ln2rms), turns the
-# encoder, too, and takes channels out that this makes outliers (rms-suppress). Rotations have seed 1. Patches,
-# embeddings and head stay in 16 bits. acc_delta, easy_delta, hard_delta and kl_delta are against MQuant with the same
-# bits, paired, with standard errors over questions. The paper's accuracies are next to those of its kind of encoder:
-# Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm). PTQ_LIMIT: first tokens of the calibration set only.
+# Weights of all linear layers of encoder, projector and language model in int8 or int4, one scale per row, by rounding
+# to nearest (RTN, SmoothQuant) or GPTQ (QuaRot, MQuant). Activations in int8 with static scales per tensor from the
+# largest |x| of the calibration tokens; in MQuant's language model per tensor and modality (MSQ). W8A8: all weights in
+# int8. W8A8, W4A8: encoder and projector in int8, language model in int4 (the paper's W8A8). W4A8: all in int4 (the
+# paper's W4A8). SmoothQuant: smooth-scale (alpha 0.5) on all layers that read norms. QuaRot rotates only the language
+# model, because the encoder's norms are LayerNorms. MQuant converts them (ln2rms), rotates the encoder, too, and splits
+# the columns that become outliers (rms-suppress). Rotations have seed 1. Patch embedding, token embeddings and head
+# stay in 16 bits. acc_delta, easy_delta, hard_delta and kl_delta are differences from MQuant with the same bits,
+# paired, with standard errors over questions. The paper's accuracies are in the rows of the same kind of encoder:
+# Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm). PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"
@@ -27,7 +27,7 @@ for m in "${models[@]}"; do
 done
 run_steps
 
-# paper: TextVQA of Qwen2-VL-7B, whose encoder is as that of any model but post, and of GLM-4V-9B
+# paper: TextVQA of GLM-4V-9B for post, and of Qwen2-VL-7B for any other model
 rows() {
 	local m way
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_textvqa\n'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# mquant-table3.sh -- MQuant tables 3 and 10, figure 6: time and memory of a prefill by the size of a picture
+# mquant-table3.sh -- MQuant tables 3 and 10, figure 6: time and memory of a prefill by the size of an image
 #
-# One block of Qwen2-VL-7B's language model, of random numbers, a picture of so many pixels between 15 tokens of
-# text: weights in f16, in 4 bits only (groups of 128), and in 4 bits with inputs rounded to int8 under a scale of
-# each token, or of each modality with the visual tokens first. Times as in the paper, how much faster than 16
-# bits, in %. Memory: bytes of 28 such blocks in their file, with embedding and head in 16 bits, and what a process
-# with one block held. Times come from the measuring program of the source tree, build/tests/bench/modality
-# (`make bench` builds it), or from PTQ_MODALITY. PTQ_RUNS: measurements of each (3); PTQ_THREADS: threads (all);
-# with one, times are the thread's own.
+# One block of Qwen2-VL-7B's language model with random weights; the prompt is an image with 15 tokens of text around
+# it. Weights in f16; in 4 bits (groups of 128) with 16-bit activations; and in 4 bits with activations in int8, with
+# one scale per token, or one scale per modality and visual tokens first. Times, and as in the paper the speed-up over
+# 16 bits in %. Memory: bytes of 28 such blocks in their file, with embedding and head in 16 bits, and peak memory of a
+# process with one block. Times come from the measuring program build/tests/bench/modality of the source tree (`make
+# bench` builds it), or from PTQ_MODALITY. PTQ_RUNS: number of measurements (3). PTQ_THREADS: threads (all); with one
+# thread, its processor time is measured.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# mquant-table4.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 4: scales of inputs by token, by tensor and by
-# modality
+# mquant-table4.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 4: activation scales per token, per tensor and
+# per modality
 #
-# MQuant's model (converted, rotated, channels split off) with int4 weights of one scale a row by GPTQ; inputs of the
-# language model's linear layers in int8, under a scale of each token (dynamic), one static scale a layer (static),
-# one static scale for visual and one for text tokens (MSQ), and the same with the visual tokens of every question
-# first (MSQ+AIFS); those of encoder and projector under static scales of a layer in each of these. AWQ: the language
-# model alone, int4 in groups of PTQ_GROUP (128), inputs in 16 bits. acc_delta and kl_delta are against MSQ, paired,
-# with standard errors over questions; the last lines say whether MSQ with and without AIFS gave the same answer to
-# every question, which it must. Times are measured by mquant-table3.sh and mquant-table7.sh. PTQ_LIMIT: first tokens
-# of the calibration set only.
+# MQuant's model (converted, rotated, columns split) with int4 weights of one scale per row by GPTQ. Inputs of the
+# language model's linear layers are int8, with one scale per token (dynamic), one static scale per layer (static), one
+# static scale per modality (MSQ), or the last with the visual tokens of every question first (MSQ+AIFS). Encoder and
+# projector have static scales per layer in all of these rows. AWQ: only the language model, int4 in groups of PTQ_GROUP
+# (128), activations in 16 bits. acc_delta and kl_delta are differences from MSQ, paired, with standard errors over
+# questions. The last lines state whether MSQ gave the same answer to every question with and without AIFS, as it must.
+# Times are measured by mquant-table3.sh and mquant-table7.sh. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

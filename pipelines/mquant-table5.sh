@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# mquant-table5.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 5: what each of its parts adds
+# mquant-table5.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 5: the gain from each of its parts
 #
-# W4A8 in encoder, projector and language model: int4 weights of one scale a row by GPTQ, int8 inputs under static
-# scales of a layer, the language model rotated (the paper's "static": QuaRot); then with static scales of each
-# modality in the language model (MSQ; what AIFS does to the order of tokens changes no answer: mquant-table4.sh);
-# then with the encoder's norms converted (ln2rms) and the encoder and projector rotated, too; then with the channels
-# split off that the rotation makes outliers (RMS): MQuant. acc_delta and kl_delta are against MQuant, paired, with
-# standard errors over questions; each part's own step is paired in steps.tsv, and that of MSQ where nothing is
-# rotated and weights are rounded to nearest. PTQ_LIMIT: first tokens of the calibration set only.
+# W4A8 in encoder, projector and language model: int4 weights of one scale per row by GPTQ. The first row has int8
+# activations with static scales per layer and a rotated language model (the paper's "static": QuaRot). Each further row
+# adds a part: static scales per modality in the language model (MSQ; AIFS changes no answer, see mquant-table4.sh); the
+# conversion of the encoder's norms (ln2rms) and the rotation of encoder and projector; and split columns for the
+# outliers that the rotation makes (RMS), which is MQuant. acc_delta and kl_delta are differences from MQuant, paired,
+# with standard errors over questions. steps.tsv has the paired gain of each part, and the gain of MSQ without rotation
+# and with weights rounded to nearest. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # mquant-table6.sh [MODEL [QUESTIONS [CALIBRATION]]] -- MQuant table 6: weights alone quantized, by GPTQ, AWQ and MQuant
 #
-# Weights of the language model's linear layers in int8 or int4 in groups of PTQ_GROUP (128), encoder, projector and
-# all inputs in 16 bits: GPTQ (the model as it is), AWQ (awq-scale, rounded to nearest), MQuant (converted, rotated,
-# channels split off, GPTQ). MQuant with encoder and projector in int4, too; and MQuant's W4A8 of table 2, a scale a
-# row. acc_delta and kl_delta are against GPTQ at 4 bits, paired, with standard errors over questions. PTQ_LIMIT:
-# first tokens of the calibration set only.
+# Weights of the language model's linear layers in int8 or int4 in groups of PTQ_GROUP (128); encoder, projector and
+# all activations in 16 bits. GPTQ: of the unchanged model. AWQ: awq-scale, then rounding to nearest. MQuant: converted,
+# rotated, columns split, GPTQ. Two more rows: MQuant with encoder and projector in int4, too, and MQuant's W4A8 of
+# table 2 with one scale per row. acc_delta and kl_delta are differences from GPTQ at 4 bits, paired, with standard
+# errors over questions. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/questions.sh
 . "$(dirname "$0")/lib/questions.sh"

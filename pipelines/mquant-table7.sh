@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# mquant-table7.sh -- MQuant tables 4 and 7: time of linear layers, scales by token, by tensor and by modality
+# mquant-table7.sh -- MQuant tables 4 and 7: time of linear layers, scales per token, per tensor and per modality
 #
-# The linear layers of one block of Qwen2-VL-7B's language model, of random numbers. Prefill: 4096 visual tokens in
-# three pictures, 64 of text around them; in W4A8 inputs become int8 under a scale of each token, of all, of each
-# modality as tokens stand (MSQ), and with the visual tokens first (AIFS). Decoding: one row, weights from memory;
-# packed: by the products of few columns, which leave words packed. How many times as fast as 16 bits, f16 or
-# bf16, whichever is faster, beside the paper's times of all blocks. Times come from the measuring program of the
-# source tree, build/tests/bench/modality (`make bench` builds it), or from PTQ_MODALITY. PTQ_RUNS: measurements
-# of each (2; 15 times as many of decoding); PTQ_THREADS: threads (all); with one, times are the thread's own.
+# The linear layers of one block of Qwen2-VL-7B's language model with random weights. Prefill: 4096 visual tokens in
+# three images, with 64 tokens of text around them. In W4A8 activations become int8, with one scale per token, per
+# tensor, per modality with tokens in their order (MSQ), or per modality with visual tokens first (AIFS). Decoding: one
+# row, weights from memory; packed: products of few columns, which read packed words. The table has the speed relative
+# to 16 bits (the faster of f16 and bf16), next to the paper's times of all blocks. Times come from the measuring
+# program build/tests/bench/modality of the source tree (`make bench` builds it), or from PTQ_MODALITY. PTQ_RUNS: number
+# of measurements (2; 15 times as many for decoding). PTQ_THREADS: threads (all); with one thread, its processor time is
+# measured.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

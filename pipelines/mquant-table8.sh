@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# mquant-table8.sh [MODEL [TEST [CALIBRATION]]] -- rotation with and without suppression of what it makes outliers
+# mquant-table8.sh [MODEL [TEST [CALIBRATION]]] -- rotation with and without suppression of the outliers that it makes
 #
-# MQuant table 8 on a language model: QuaRot, and QuaRot with rotation magnitude suppression (rms-suppress), weights
-# in int4 by GPTQ with a scale a row (PTQ_GROUP: in groups), activations in int4 under 0.9 of each token's largest,
-# keys and values in uint4 with a scale for each head of a token (W4A4KV4, as QuaRot has it), over PTQ_RUNS (3)
-# rotations of other signs, each with its Hessians: what suppression changes is paired by window within a rotation,
-# and its error is over rotations, too. ppl is perplexity, kl the divergence from the model in 16 bits. PTQ_LIMIT:
-# first tokens of the calibration set only.
+# MQuant table 8 on a language model: QuaRot, and QuaRot with rotation magnitude suppression (rms-suppress). Weights in
+# int4 by GPTQ with one scale per row (PTQ_GROUP: in groups), activations in int4 with a range of 0.9 times the largest
+# of each token, keys and values in uint4 with one scale per head of a token (W4A4KV4, as in QuaRot). Repeated over
+# PTQ_RUNS (3) rotations with other signs, each with its Hessians. The change by suppression is paired by window within
+# a rotation, and its error is also over rotations. ppl: perplexity. kl: KL divergence from the model in 16 bits.
+# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -17,7 +17,7 @@ calibrate
 for ((r = 1; r <= runs; r++)); do
 	step "hadamard-rotate -q --keys --seed $r model.h5 -o quarot-$r.h5"
 	step "rms-suppress -q quarot-$r.h5 -o rms-$r.h5"
-	hessians quarot-$r	# of the other, too: what it computes is the same
+	hessians quarot-$r	# also for the other model, which computes the same
 	weights="dpq-run --storage int4 --group $group --reorder none"
 	weights+=" --act-format int4 --act-mode dynamic-token --act-clip 0.9 --hessian quarot-$r-hessian.h5"
 	measure QuaRot-$r QuaRot-$r "$weights quarot-$r.h5" --kv-format uint4

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# outliers.sh [MODEL [TEST [CALIBRATION]]] -- what smoothing, rotation and suppression leave of outliers
+# outliers.sh [MODEL [TEST [CALIBRATION]]] -- outliers after smoothing, rotation and suppression
 #
-# kurtosis: of a layer's inputs over the calibration tokens, mean x⁴ / (mean x²)², 3 for a Gaussian. incoherence:
-# of its weight, max|w| √(mn) / ‖W‖_F, of a Gaussian about √(2 ln mn). Geometric means over the layers of
-# a kind, and the largest. The model as it is, behind smooth-scale (α = 0.5), behind hadamard-rotate, and with
-# rms-suppress behind that, where the weight is what is left of it. check.tsv: what these filters' --check finds,
-# max|Δ logit| / max|logit|. TEST is not read. PTQ_LIMIT: first tokens of the calibration set only.
+# kurtosis: of a layer's inputs over the calibration tokens, mean x⁴ / (mean x²)², 3 for a Gaussian. incoherence: of
+# its weight, max|w| √(mn) / ‖W‖_F, about √(2 ln mn) for a Gaussian. The table has geometric means over the layers of a
+# kind, and maxima. Models: unchanged, after smooth-scale (α = 0.5), after hadamard-rotate, and after hadamard-rotate
+# and rms-suppress, where the weight is the one without the split columns. check.tsv: max|Δ logit| / max|logit| by
+# --check of these filters. TEST is not read. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

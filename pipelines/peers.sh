@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# peers.sh [MODEL [TEST [CALIBRATION]]] -- what another package makes of a model, beside ours under the same settings
+# peers.sh [MODEL [TEST [CALIBRATION]]] -- models quantized by other packages, next to ours with the same settings
 #
-# llm-compressor and GPTQModel, on the calibration tokens of ours, in windows of PTQ_CTX. llm-compressor: 4-bit weights
-# in groups of PTQ_GROUP (64), with zero points and without, rounded to nearest, by GPTQ in two orders of the columns,
-# and by AWQ; 8-bit integers and FP8 (E4M3) with a scale a row, inputs rounded under a scale a token. GPTQModel: 4-bit
-# weights in groups without zero points, by GPTQ. What they write is imported.
+# llm-compressor and GPTQModel, on the same calibration tokens as ours, in windows of PTQ_CTX. llm-compressor: 4-bit
+# weights in groups of PTQ_GROUP (64), with and without zero points, rounded to nearest, by GPTQ in two column orders,
+# and by AWQ; 8-bit integers and FP8 (E4M3) with one scale per row and inputs rounded with one scale per token.
+# GPTQModel: 4-bit weights in groups without zero points, by GPTQ. The checkpoints of the packages are imported.
 #
 # Each of theirs is paired with ours of the same settings: kl_delta and nll_delta are theirs minus ours. Our defaults
-# are paired with theirs by GPTQ with an order: theirs is subtracted, or ours of the same settings where theirs is not
-# there. output_error is tr(E H Eᵀ)/tr(W H Wᵀ) under Hessians of the unquantized model, geometric mean over layers; AWQ
-# has none, since it changes the layers' inputs. peer_nll is what transformers finds of the first four windows, inputs
-# not rounded; our_nll is what eval-ppl finds of the imported model.
+# are paired with theirs by GPTQ with a column order (ours minus theirs), or with ours of the same settings if theirs is
+# absent. output_error: tr(E H Eᵀ)/tr(W H Wᵀ) with the Hessians of the unquantized model, geometric mean over layers;
+# AWQ has none, because it changes the inputs of layers. peer_nll: NLL of the first four windows by transformers, inputs
+# not rounded. our_nll: NLL of the imported model by eval-ppl.
 #
-# PEERS: a Python that has torch, transformers, compressed_tensors, llmcompressor, h5py. GPTQMODEL: one that has
-# torch, transformers, gptqmodel, optimum, h5py; without it PEERS. Without the packages there is only ours.
-# PTQ_LIMIT: first tokens of the calibration set only. AWQ, theirs and ours, has the first four windows.
+# PEERS: a Python with torch, transformers, compressed_tensors, llmcompressor, h5py. GPTQMODEL: a Python with torch,
+# transformers, gptqmodel, optimum, h5py; the default is PEERS. Without the packages only ours are measured.
+# PTQ_LIMIT: only the first tokens of the calibration set. AWQ, theirs and ours, reads the first four windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -24,7 +24,7 @@ few=$((4 * (ctx - 1))) script_of_peers=$here/../tests/lib/peers.py
 PEERS=$(type -P "${PEERS:-python3}" || true)
 GPTQMODEL=$(type -P "${GPTQMODEL:-$PEERS}" || true)
 export PEERS GPTQMODEL
-lacks() {	# lacks VARIABLE MODULE...: the first thing that the Python of this name has not
+lacks() {	# lacks VARIABLE MODULE...: the first module that the Python in this variable lacks
 	local m
 	[ -e "$script_of_peers" ] || { echo "$script_of_peers"; return; }
 	for m in torch transformers h5py "${@:2}"; do
@@ -42,7 +42,7 @@ step "hessian-accum --tokens calib.h5 $window --limit $few model.h5 -o few.h5"
 [ -n "$missing" ] && [ -n "$missing_gptq" ] || link peers.py "$(realpath "$script_of_peers")"
 
 listed=()
-run() {	# run NAME BASE ROW: how NAME.h5 is judged, and ROW of the table, which has what it is above BASE.h5
+run() {	# run NAME BASE ROW: the evaluation of NAME.h5, and ROW of the table, with differences from BASE.h5
 	local record="--paired $2.record"
 	case $1 in
 		"$2") record="-o $1.record" ;;
@@ -56,7 +56,7 @@ run() {	# run NAME BASE ROW: how NAME.h5 is judged, and ROW of the table, which 
 	esac
 	listed+=("$1	$2	$3")
 }
-theirs() {	# theirs METHOD SCHEME LIMIT: what the peer makes of the model, its likelihood, and what is imported
+theirs() {	# theirs METHOD SCHEME LIMIT: the model that the peer quantizes, its NLL, and the imported model
 	local name=theirs-$1-$2 basis=' --basis model.h5' python=PEERS package=llmcompressor
 	case $1 in
 		awq) basis='' ;;

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# quarot.sh [MODEL [TEST [CALIBRATION]]] -- 4-bit weights under 8-bit and 4-bit activations, with and without rotation
+# quarot.sh [MODEL [TEST [CALIBRATION]]] -- 4-bit weights with 8-bit and 4-bit activations, with and without rotation
 #
-# int4 weights of one scale a row (PTQ_GROUP: in groups) by GPTQ, columns unordered, or by rounding to nearest (RTN);
-# activations of every linear layer in 16 bits (W4A16), int8 (W4A8) or int4 (W4A4) under a scale of each token, and in
-# W4A4KV4 keys and values in uint4, a scale and a zero point for each head of a token. The model as it is, behind
-# smooth-scale (SmoothQuant), behind hadamard-rotate (QuaRot), and with the channels taken out that the rotation makes
-# outliers (QuaRot+RMS: MQuant's rms-suppress). Each has Hessians of its own, but the last, which computes what the
-# rotated model does. kl is the divergence from the model in 16 bits, nll_rise the rise from its nll, kl_delta and
-# nll_delta what they are above QuaRot's in the same scheme; all paired, with standard errors over windows. PTQ_LIMIT:
-# first tokens of the calibration set only.
+# int4 weights of one scale per row (PTQ_GROUP: in groups) by GPTQ without column order, or by rounding to nearest
+# (RTN). Activations of every linear layer in 16 bits (W4A16), int8 (W4A8) or int4 (W4A4) with one scale per token. In
+# W4A4KV4 also keys and values in uint4, with one scale and one zero point per head of a token. Models: unchanged, after
+# smooth-scale (SmoothQuant), after hadamard-rotate (QuaRot), and after hadamard-rotate and rms-suppress, which splits
+# the columns that become outliers (QuaRot+RMS). Each has its Hessians, except the last, which computes the same as the
+# rotated model. kl and nll_rise: KL divergence and rise of the NLL from the model in 16 bits. kl_delta and nll_delta:
+# differences from QuaRot in the same scheme. All are paired, with standard errors over windows. PTQ_LIMIT: only the
+# first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -19,9 +19,9 @@ calibrate
 step "smooth-scale -q --hessian hessian.h5 model.h5 -o smooth.h5"
 step "hadamard-rotate -q --keys --seed 1 model.h5 -o rotated.h5"
 step "rms-suppress -q rotated.h5 -o split.h5"
-hessians smooth rotated	# the last of the split model, too: what it computes is the same
+hessians smooth rotated	# rotated also for the split model, which computes the same
 
-scheme() {	# scheme NAME INPUTS [OPTION...]: measures each model under these inputs; OPTIONs are eval-ppl's
+scheme() {	# scheme NAME INPUTS [OPTION...]: measures each model with inputs rounded so; OPTIONs are eval-ppl's
 	local weights="dpq-run --storage int4 --group $group $2"
 	measure $1-RTN $1-QuaRot "$weights --compensate none --hessian hessian.h5 model.h5" "${@:3}"
 	measure $1-GPTQ $1-QuaRot "$weights --reorder none --hessian hessian.h5 model.h5" "${@:3}"

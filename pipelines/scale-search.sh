@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# scale-search.sh [MODEL [TEST [CALIBRATION]]] -- what a search of the groups' scales is worth
+# scale-search.sh [MODEL [TEST [CALIBRATION]]] -- the gain from a search of the groups' scales
 #
 # Weights of 4 and 3 bits in groups of PTQ_GROUP (128) for 16-bit arithmetic, rounded to nearest and by GPTQ in
-# group-aware order, under scales of the range (minmax), of least error (mse), of least error at the layer's
-# output (hessian), and of ranges that were learned there (learned). error_percent: change of
-# tr(E H Eᵀ)/tr(W H Wᵀ) from mse, geometric mean over layers, its standard error over layers. nll_delta,
-# kl_delta: the same for nll and for KL from the unquantized model, paired, with standard errors over windows.
+# group-aware order. Scales: of the whole range (minmax), of the smallest error of weights (mse), of the smallest error
+# of the layer's output (hessian), and from ranges learned on that output (learned). error_percent: change of
+# tr(E H Eᵀ)/tr(W H Wᵀ) from mse, geometric mean over layers, with its standard error over layers. nll_delta,
+# kl_delta: changes of NLL and of KL from the unquantized model, paired, with standard errors over windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

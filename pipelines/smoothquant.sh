@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# smoothquant.sh [MODEL [TEST [CALIBRATION]]] -- rounded activations against how much of their outliers the weights take
+# smoothquant.sh [MODEL [TEST [CALIBRATION]]] -- rounded activations against the share of outliers moved to the weights
 #
-# int8 weights of one scale a tensor, rounded to nearest, of the model as it is and behind smooth-scale with α from
-# 0.25 to 0.9; int8 activations under a scale of each token, and under static ones from the calibration tokens: from
-# the largest |x| (SmoothQuant's O1 and O3), and from its percentile 99.99 (msq-calib --clip). int4 activations of
-# tokens beside them, where smoothing has more to do. kl is the divergence from the model in 16 bits, kl_delta and
-# nll_delta what they are above those at α = 0.5 with the same activations; with standard errors over windows, paired.
-# PTQ_LIMIT: first tokens of the calibration set only.
+# int8 weights of one scale per tensor, rounded to nearest, of the unchanged model and after smooth-scale with α from
+# 0.25 to 0.9. int8 activations with one scale per token, and with static scales from the calibration tokens: from the
+# largest |x| (SmoothQuant's O1 and O3), and from its percentile 99.99 (msq-calib --clip). Also int4 activations with
+# one scale per token, where smoothing has a larger effect. kl: KL divergence from the model in 16 bits. kl_delta and
+# nll_delta: differences from α = 0.5 with the same activations. All have standard errors over windows, paired.
+# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
