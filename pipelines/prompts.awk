@@ -1,11 +1,11 @@
 #!/usr/bin/awk -f
-# prompts.awk -- questions of eval-choice (JSON lines) as the texts that they are when they are answered
+# prompts.awk -- texts and images of eval-choice's questions (JSON lines), each with its right answer
 #
 #	awk -v what=texts -f prompts.awk FILE.jsonl | tr '\036' '\000' | tokenize --null --special --model MODEL
 #	awk -v what=images -f prompts.awk FILE.jsonl
 #
-# texts: of each question its context and the gold choice behind it, ended by byte 036, which no text has.
-# images: names of its pictures, a line each, in the order of the questions. Locale C: texts are bytes.
+# texts: for each question its context, followed by the gold choice and byte 036, which no text contains.
+# images: the names of its images, one per line, in the order of the questions. Locale C: texts are bytes.
 function fail(what) {
 	what = "prompts.awk: " FILENAME ":" FNR ": " what
 	gsub(/[\001-\037\177]/, "?", what)
@@ -13,7 +13,7 @@ function fail(what) {
 	failed = 1
 	exit 1
 }
-function cut(pattern,  y) {	# what of `rest` the pattern takes, white space before it dropped
+function cut(pattern,  y) {	# the part of `rest` that the pattern matches, without leading white space
 	sub(/^[ \t\r]+/, "", rest)
 	if (!match(rest, "^" pattern)) fail("'" substr(rest, 1, 20) "' is not what a JSON object has there")
 	y = substr(rest, 1, RLENGTH)
@@ -32,7 +32,7 @@ function utf8(n) {
 	return sprintf("%c%c%c%c", 240 + int(n / 262144), 128 + int(n / 4096) % 64, 128 + int(n / 64) % 64,
 		128 + n % 64)
 }
-function text(  raw, y, i, c, n) {	# the string that `rest` begins with
+function text(  raw, y, i, c, n) {	# the string at the start of `rest`
 	raw = cut("\"([^\"\\\\]|\\\\.)*\"")
 	raw = substr(raw, 2, length(raw) - 2)
 	while ((i = index(raw, "\\"))) {
@@ -42,7 +42,7 @@ function text(  raw, y, i, c, n) {	# the string that `rest` begins with
 		if (c != "u") { y = y (c in plain ? plain[c] : c); continue }
 		n = hex(substr(raw, 1, 4))
 		raw = substr(raw, 5)
-		if (n >= 55296 && n < 56320 && substr(raw, 1, 2) == "\\u") {	# the first of a pair
+		if (n >= 55296 && n < 56320 && substr(raw, 1, 2) == "\\u") {	# the first of a surrogate pair
 			n = 65536 + (n - 55296) * 1024 + hex(substr(raw, 3, 4)) - 56320
 			raw = substr(raw, 7)
 		}
@@ -51,7 +51,7 @@ function text(  raw, y, i, c, n) {	# the string that `rest` begins with
 	}
 	return y raw
 }
-# an array's texts go to list[to, 1 ...], how many to list[to]; text or number to list[to]
+# an array: its texts go to list[to, 1 ...], their number to list[to]; a text or number goes to list[to]
 function value(to,  n) {
 	if (next_is("\"")) { list[to] = text(); return }
 	if (!next_is("[")) { list[to] = cut("(-?[0-9][0-9.eE+-]*|true|false|null)"); return }

@@ -1,13 +1,13 @@
 #!/usr/bin/awk -f
-# questions.awk -- questions whose choices stand in the text of an instruction, as eval-choice reads them
+# questions.awk -- converts questions with the choices in the text of an instruction to JSON lines for eval-choice
 #
 #	awk -v task=NAME -f questions.awk FILE.json >FILE.jsonl
 #
 # FILE.json: an array of objects with "instruction" ("...question: Q\n\nAnswer1: A Answer2: B ...\n\nAnswer format:
-# answer1/answer2/...") and "answer" ("answer2"), a member a line, as ARC and OpenBookQA are kept for instruction
-# tuning. A context becomes "Question: Q\nAnswer: ". Texts stay escaped as they are.
+# answer1/answer2/...") and "answer" ("answer2"), one member per line, as ARC and OpenBookQA are published for
+# instruction tuning. A context becomes "Question: Q\nAnswer: ". Escapes in texts are unchanged.
 function fail(what) { print "questions.awk: " FILENAME ":" FNR ": " what > "/dev/stderr"; failed = 1; exit 1 }
-function cut(mark,  i, before) {	# what of `rest` stands before the mark; rest: what stands behind it
+function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` becomes the part after it
 	i = index(rest, mark)
 	if (!i) fail("'" mark "' is missing, expected a question with its choices")
 	before = substr(rest, 1, i - 1)

@@ -1,15 +1,15 @@
-# answers.awk -- a line of the tables of right answers, under the columns of questions.sh
+# answers.awk -- a row of the tables of accuracy, with the columns of questions.sh
 #
 #	awk -v easy=' TASK ... ' -v hard=' TASK ... ' -f answers.awk RUN.tsv
 #
-# A mean over tasks and its standard error from those of the tasks: sums of x and x^2 are in them.
+# Means over tasks and their standard errors are computed from the tasks' own: these contain the sums of x and x^2.
 BEGIN { FS = OFS = "\t" }
 function add(group, mark,  n, x, se) {
 	if (!(mark in at)) return
 	n = $2; x = $at[mark]; se = n > 1 ? $at[mark "_se"] : 0
 	count[group, mark] += n; sum[group, mark] += n * x; squares[group, mark] += n * (se * se * (n - 1) + x * x)
 }
-function mean(group, mark,  n, m) {	# none of such questions: nothing; no difference, of the record itself: 0
+function mean(group, mark,  n, m) {	# empty if no such question exists; 0 for the differences of the base from itself
 	n = count[group, mark]; m = n ? sum[group, mark] / n : count[group, "acc"] ? 0 : ""
 	return n && m * m < 1e-12 ? 0 : m
 }

@@ -1,19 +1,19 @@
 # shellcheck shell=bash
-# common.sh -- what every pipeline begins with: its options, its inputs, its folder of results
+# common.sh -- the start of every pipeline: its options, its inputs, its folder of results
 #
 #   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
-#   arguments MOST ARGUMENT..., enter FOLDER SUMS   what begin is made of, for a pipeline without a model
+#   arguments MOST ARGUMENT..., enter FOLDER SUMS   the two parts of begin, for a pipeline without a model
 #   calibrate              calib.h5, test.h5, and the Hessians of calib.h5: hessian.h5
-#   hessians FROM...       those of FROM.h5: FROM-hessian.h5
-#   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: nll and divergence from model.h5 of what COMMAND prints, paired
-#                          with BASE's; RUN.report: the report of COMMAND, which is dpq-run's; OPTIONs are eval-ppl's
+#   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
+#   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
+#                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, tables and plots in tables.sh; docs/pipelines.md has an
 # example.
 #
-# KEY stands for the inputs and the settings. What is not yet whole is in $part, a folder that only this process has. It
-# is locked while this process or one that it started runs; those that are not locked are removed.
+# KEY is a digest of the inputs and the settings. Unfinished files are in $part, a folder of this process only. It is
+# locked while this process or one that it started runs; folders of other processes that are not locked are removed.
 shopt -s inherit_errexit
 { read -rd '' lib; read -rd '' script; } < <(realpath -z -- "${BASH_SOURCE[0]}" "$0")
 lib=${lib%/*} here=${lib%/lib}
@@ -21,10 +21,10 @@ lib=${lib%/*} here=${lib%/lib}
 tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate
 	hessian-accum images-import ln2rms model-export model-import msq-calib rms-suppress roofline sample-tokens
 	smooth-scale tensor-diff tensor-join tensor-stats tokenize)
-# Those that change results.
+# The variables that change results.
 settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS)
-window="--ctx ${PTQ_CTX:-256} --convention bos"	# of every evaluation
-limit=${PTQ_LIMIT:+ --limit $PTQ_LIMIT}	# of every calibration
+window="--ctx ${PTQ_CTX:-256} --convention bos"	# for every evaluation
+limit=${PTQ_LIMIT:+ --limit $PTQ_LIMIT}	# for every calibration
 name=${0##*/} name=${name%.sh} model='' mode=make operands=()
 read -ra runner <<<"${PTQ_EACH-}"
 [ ${#runner[@]} != 0 ] || runner=(bash -euo pipefail)
@@ -49,7 +49,8 @@ about_options() { cat <<'H'
 --dry-run: print the commands, those of what is done after '# done:'. --status: print what is done. Neither writes.
 H
 }
-# arguments MOST ARGUMENT...: sets $mode and $operands; --help, and everything that is wrong whatever the inputs hold
+# arguments MOST ARGUMENT...: sets $mode and $operands; prints --help; reports errors that do not depend on the inputs'
+# contents
 arguments() {
 	local i
 	for i in "${@:2}"; do case $i in
@@ -84,7 +85,7 @@ readable() {	# readable FILE...
 begins() { local LC_ALL=C bytes=''; IFS= read -rN 4 bytes <"$1" || true; [ "$bytes" = "$2" ]; }	# begins FILE BYTES
 is_hdf5() { begins "$1" $'\211HDF'; }
 is_gguf() { begins "$1" GGUF; }
-sums() {	# sums ROLE FILE|FOLDER|'': what this input is; where it lies does not matter
+sums() {	# sums ROLE FILE|FOLDER|'': identifies the contents of this input, wherever it is stored
 	local LC_ALL=C
 	echo "$1:"
 	if [ -d "$2" ]; then (cd "$2" && sha256sum -- *.json *.safetensors)
@@ -106,7 +107,7 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	trap leave EXIT
 	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
 }
-# claim: makes $part; two processes do not do this at once. Where files cannot be locked, parts that others left stay
+# claim: makes $part, one process at a time. Where files cannot be locked, folders that others left are not removed
 claim() {
 	local old all held
 	exec {all}<.steps
@@ -139,13 +140,13 @@ begin() {
 	else link model.h5 "$model"; fi
 }
 state() { stat -c '%i %s %y' "$model"; }
-children() {	# children PROCESS: adds those that it started, and what they started, to $ids
+children() {	# children PROCESS: adds its child processes, and their child processes, to $ids
 	local id started=''
 	{ read -r started <"/proc/$1/task/$1/children"; } 2>/dev/null || true
 	for id in $started; do ids+=("$id") && children "$id"; done
 }
-# leave: ends what still runs, by SIGKILL what SIGTERM does not end in 5 seconds. A model file that was replaced while
-# it was used: nothing here is what KEY says
+# leave: ends the processes that still run, by SIGTERM and after 5 seconds by SIGKILL. If the model file was replaced
+# during the run, the results do not match KEY and are removed
 leave() {
 	local ids=() i id alive
 	children $$
@@ -193,4 +194,4 @@ program() {
 	done
 	echo "$first"
 }
-machine() { uname -n; nproc; }	# times are those of a machine, and of as many processors as it grants
+machine() { uname -n; nproc; }	# times depend on the machine, and on the number of processors that it grants

@@ -1,11 +1,11 @@
-# comparison.awk -- a run's numbers, and what they have more than those of another, the base
+# comparison.awk -- the numbers of a run, and their differences from those of the base, another run
 #
 #	awk -v columns="NAME ..." -f report.awk -f comparison.awk BASE.report RUN.report RUN.tsv
 #
-# output_error: the geometric mean over layers of tr(E H E^T)/tr(W H W^T); error_percent: its change from the
-# base's, with the standard error over layers. nll; nll_rise: its rise from the model's; kl: from the model;
-# *_delta: what the run has more than the base, *_se over windows. ppl, ppl_16: perplexity of the run and of the
-# model; ppl_rise_percent: what it rises by.
+# output_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T). error_percent: its change from the base's, with
+# the standard error over layers. nll_rise: NLL of the run - NLL of the model. kl: KL divergence from the model.
+# *_delta: run - base. *_se: standard error over windows. ppl, ppl_16: perplexity of the run and of the model.
+# ppl_rise_percent: rise of the perplexity.
 BEGIN { FS = OFS = "\t" }
 FNR == 1 { file++ }
 file == 1 { base[$1] = shown($2); next }

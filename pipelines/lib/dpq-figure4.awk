@@ -1,4 +1,4 @@
-# dpq-figure4.awk -- the largest speed-ups of W4A8 for each model and accelerator, and where they are
+# dpq-figure4.awk -- the largest speed-ups of W4A8 for each model and accelerator, and the lengths at which they occur
 #
 #	awk -f dpq-figure4.awk figure4.tsv
 BEGIN {

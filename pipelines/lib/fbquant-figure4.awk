@@ -1,4 +1,4 @@
-# fbquant-figure4.awk -- time and multiplications of a layer with a branch, beside those of its main path
+# fbquant-figure4.awk -- time and multiplications of a layer with a branch, relative to its main path
 #
 #	awk -f fbquant-figure4.awk layer.tsv layer.tsv
 BEGIN {

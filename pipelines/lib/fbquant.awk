@@ -1,4 +1,4 @@
-# fbquant.awk -- a line of FBQuant's tables, under the columns of fbquant.sh
+# fbquant.awk -- a row of FBQuant's tables, with the columns of fbquant.sh
 #
 #	awk -f report.awk -f fbquant.awk RUN.stats RUN.report RUN.tsv
 BEGIN { FS = OFS = "\t" }

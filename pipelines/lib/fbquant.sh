@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# fbquant.sh -- begins FBQuant's pipelines: quantized models by the commands given, and what is measured of each
+# fbquant.sh -- the start of FBQuant's pipelines: models quantized by the given commands, and their measurements
 #
-# All scripts share a folder, so that no run is made twice. Weights are uintB in groups of PTQ_GROUP (128), ranks a
-# 32nd of a layer's inputs, A and B in f16, unless a script says otherwise.
+# All scripts share a folder, so that no run is repeated. By default weights are uintB in groups of PTQ_GROUP (128),
+# ranks are a 32nd of a layer's inputs, and A and B are in f16.
 #
-#   run NAME BASE COMMAND  the step of a run: of the model that the command writes, NAME.report, what it says of the
-#                          layers; NAME.stats, of tensor-stats; NAME.tsv, its nll and divergence from the model,
-#                          paired with BASE's, which keeps its record
-#   row COLUMNS NAME       its numbers under $columns
-#   error_of REPORT, heldout_of DIFF   the error of all layers, under the Hessians of the run and under others
+#   run NAME BASE COMMAND  the step of a run: NAME.report, the command's report of the layers; NAME.stats, the table of
+#                          tensor-stats; NAME.tsv, NLL and divergence from the model, paired with BASE, whose record
+#                          is kept
+#   row COLUMNS NAME       its numbers in the order of $columns
+#   error_of REPORT, heldout_of DIFF   the error of all layers, with the Hessians of the run and with others
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 begin fbquant "$@"

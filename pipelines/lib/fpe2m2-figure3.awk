@@ -1,8 +1,8 @@
-# fpe2m2-figure3.awk -- where E2Mx is the best of the ExMy of its width, and where it leads by most
+# fpe2m2-figure3.awk -- the sigmas at which E2Mx is the best ExMy of its width, and the sigma of its largest lead
 #
 #	awk -v low=SIGMA -v high=SIGMA -f fpe2m2-figure3.awk best.tsv crossover.tsv
 #
-# low, high: percentiles 5 and 95 of sigma in the model's channels.
+# low, high: percentiles 5 and 95 of sigma over the model's channels.
 BEGIN { FS = OFS = "\t" }
 FNR == NR { bits[$1] = $2; at[$1] = $3; lead[$1] = $5; next }
 $1 ~ /^nf/ || $2 ~ /^nf/ { next }

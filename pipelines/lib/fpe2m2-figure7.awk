@@ -1,4 +1,4 @@
-# fpe2m2-figure7.awk -- rates of products, and how many times they are as fast as fp16
+# fpe2m2-figure7.awk -- rates of products, and their speed relative to fp16
 #
 #	awk -f fpe2m2-figure7.awk batch.tsv batch.tsv
 BEGIN { FS = OFS = "\t" }

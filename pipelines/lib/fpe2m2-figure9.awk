@@ -1,8 +1,8 @@
-# fpe2m2-figure9.awk -- percentiles of sigma over the channels of each layer, beside those of normal weights
+# fpe2m2-figure9.awk -- percentiles of sigma over the channels of each layer, next to the sigma of normal weights
 #
 #	awk -f fpe2m2-figure9.awk GAUSSIAN reference.stats layer.tsv
 #
-# GAUSSIAN: a number of inputs and the sigma of a channel of as many normal weights, a line each.
+# GAUSSIAN: one line for each number of inputs, with this number and the sigma of a channel of as many normal weights.
 BEGIN {
 	FS = OFS = "\t"
 	print "layer", "block", "kind", "channels", "inputs", "p5", "p25", "median", "p75", "p95",

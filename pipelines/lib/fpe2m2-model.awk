@@ -1,4 +1,4 @@
-# fpe2m2-model.awk -- the line of the model itself in FPE2M2's tables
+# fpe2m2-model.awk -- the row of the unquantized model in FPE2M2's tables
 #
 #	awk -f fpe2m2-model.awk reference.stats reference.tsv
 BEGIN { FS = OFS = "\t" }

@@ -1,9 +1,9 @@
-# fpe2m2.awk -- a line of FPE2M2's tables, under the columns of fpe2m2.sh
+# fpe2m2.awk -- a row of FPE2M2's tables, with the columns of fpe2m2.sh
 #
 #	awk -v base=RUN -f report.awk -f fpe2m2.awk RUN.stats RUN.diff RUN.report RUN.paired RUN.tsv
 #
-# base: the run that it is paired with, or nothing. bits are those of a weight with scales of 32 bits; of scales of 16
-# bits half of what is above the format's own bits is left.
+# base: the run that it is paired with, or empty. bits: bits per weight with scales of 32 bits. With scales of 16 bits
+# the part above the format's own bits is half as large.
 BEGIN { FS = OFS = "\t" }
 FILENAME == ARGV[1] && $1 == "all" { bits = $7 }
 FILENAME == ARGV[1] && $1 != "layer" && $1 != "all" { format = $2 }

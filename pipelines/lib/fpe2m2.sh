@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# fpe2m2.sh -- begins FPE2M2's tables and figures; the runs that tables 1, 3, 4 and figure 2 have in common
+# fpe2m2.sh -- the start of FPE2M2's tables and figures; the runs that tables 1, 3, 4 and figure 2 share
 #
-# A run is FORMAT-channel (one scale a row, rounded to nearest), FORMAT-group (one for PTQ_GROUP columns, 128) or
-# FORMAT-gptq (one a row, error compensated in group-aware order); scales are max|w| over the format's largest
-# value, as the paper has them. Of each the bits stored, the error of weights and outputs, and on the test set nll
-# and divergence from the unquantized model, paired by token with it and with another run. All scripts share a
-# folder, so that no run is made twice. PTQ_LIMIT: first tokens of the calibration set only.
+# A run is FORMAT-channel (one scale per row, rounded to nearest), FORMAT-group (one scale per PTQ_GROUP columns, 128)
+# or FORMAT-gptq (one scale per row, error compensated in group-aware order). Scales are max|w| over the format's
+# largest value, as in the paper. Measured are the bits stored, the errors of weights and outputs, and on the test set
+# NLL and divergence from the unquantized model, paired by token with it and with another run. All scripts share a
+# folder, so that no run is repeated. PTQ_LIMIT: only the first tokens of the calibration set.
 #
-#   quantized RUN...       the steps of these runs, and of those that they are paired with
-#   row COLUMNS RUN        its line of a table, under $columns; of the model itself if RUN is reference
+#   quantized RUN...       the steps of these runs, and of the runs that they are paired with
+#   row COLUMNS RUN        its row of a table, in the order of $columns; the row of the model if RUN is reference
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 begin fpe2m2 "$@"
@@ -17,7 +17,7 @@ group=${PTQ_GROUP:-128}
 columns='bits bits_16_bit_scales weight_error output_error nll nll_rise nll_rise_se kl kl_se top_agreement against
 	nll_delta nll_delta_se'
 
-# The run that a run is paired with: E2Mx with its scales and as many bits; of E2Mx itself that with a scale a row.
+# The run that a run is paired with: E2Mx with the same scales and as many bits; for E2Mx, E2Mx with one scale per row.
 pair() {
 	local format=${1%-*} how=${1#*-} bits
 	case $format in

@@ -1,7 +1,7 @@
 # items.awk -- the tables and figures of docs/papers.md: paper, id, item, title, pipelines, status, links to results
 #
-# Fields are separated by tabs, pipelines and links by blanks; - is none. An id is like the name of a pipeline:
-# dpq-table4.
+# Fields are separated by tabs, pipelines and links by blanks; - is an empty field. An id has the form of a pipeline's
+# name: dpq-table4.
 BEGIN { FS = " *[|] *"; OFS = "\t" }
 /^## / { paper = substr($0, 4) }
 /^[|] (table|figure) [0-9]+: / {

@@ -1,9 +1,9 @@
-# mquant-figure1b.awk -- ranges of the inputs of a language model's layers, of visual and of text tokens
+# mquant-figure1b.awk -- ranges of the inputs of a language model's layers, for visual and for text tokens
 #
 #	awk -v model=NAME -f report.awk -f mquant-figure1b.awk P50.report P99.report P99.99.report
 #
-# Reports of msq-calib --clip P. Layers that read the same are there once: as the first of them, of queries, keys and
-# values, and of gate and up.
+# Reports of msq-calib --clip P. Layers with the same inputs have one row, with the name of the first: of queries, keys
+# and values, and of gate and up.
 BEGIN {
 	FS = "[\t ]"
 	OFS = "\t"

@@ -1,4 +1,4 @@
-# mquant-table3-bytes.awk -- GiB of the language model, as the paper has them at 1120 x 1120, and MiB of a block
+# mquant-table3-bytes.awk -- GiB of the language model at 1120 x 1120, as in the paper, and MiB of a block
 #
 #	awk -f mquant-table3-bytes.awk memory.tsv
 BEGIN {

@@ -1,4 +1,4 @@
-# mquant-table3.awk -- how much faster a block is than in 16 bits, by the size of the image
+# mquant-table3.awk -- speed-up of a block over 16 bits, by the size of the image
 #
 #	awk -f mquant-table3.awk block.tsv block.tsv
 BEGIN {

@@ -1,8 +1,8 @@
-# mquant-table7.awk -- times of linear layers, and how many times they are as fast as 16 bits
+# mquant-table7.awk -- times of linear layers, and their speed relative to 16 bits
 #
 #	awk -f mquant-table7.awk layers.tsv decode.tsv
 function number(v) { return v == "" ? "-" : sprintf("%.3g", v) }
-function paper(stage, times,  p, i, n) {	# times: names, each with the paper's ms
+function paper(stage, times,  p, i, n) {	# times: pairs of a name and the paper's ms
 	n = split(times, p, " ")
 	for (i = 1; i < n; i += 2) ms[stage, p[i]] = p[i + 1]
 }

@@ -1,5 +1,5 @@
-# mquant-table8.awk -- the rotations of MQuant's table 8, and the mean of what suppression changes, its error over
-# them
+# mquant-table8.awk -- the rotations of MQuant's table 8, and the mean change by suppression with its error over
+# rotations
 BEGIN { FS = OFS = "\t" }
 { print }
 $1 == "RMS" { n++; nll += $9; nll2 += $9 * $9; kl += $11; kl2 += $11 * $11 }

@@ -1,9 +1,9 @@
-# outliers.awk -- kurtosis of inputs and incoherence of weights by kind of layer: geometric means, and the largest
+# outliers.awk -- kurtosis of inputs and incoherence of weights by kind of layer: geometric means and maxima
 #
 #	awk -v way=NAME -f outliers.awk WEIGHTS.tsv INPUTS.tsv
 #
-# Both are of tensor-stats, of a model and of its Hessians. Columns: way, kind, layers, kurtosis, kurtosis_max,
-# incoherence, incoherence_max.
+# Both files are tables of tensor-stats, of a model and of its Hessians. Columns: way, kind, layers, kurtosis,
+# kurtosis_max, incoherence, incoherence_max.
 BEGIN { FS = OFS = "\t" }
 function column(name,  i) { for (i = 1; i <= NF; i++) if ($i == name) return i }
 FNR == 1 { kurtosis = column("kurtosis"); incoherence = column("incoherence"); next }

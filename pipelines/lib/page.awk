@@ -3,8 +3,8 @@
 #   awk -v id=ID -v caption=TEXT -f numbers.awk -f page.awk f=dates DATES f=history HISTORY f=commands COMMANDS \
 #       [f=runs RUNS f=table TABLE.tsv]
 #
-# DATES: name of a result, when it was made. HISTORY: file, a line of its history. COMMANDS, RUNS: .steps/*.commands
-# and *.runs. Fields are separated by tabs. Without TABLE the list of all steps.
+# DATES: name of a result, its date. HISTORY: file, a line of its history. COMMANDS, RUNS: .steps/*.commands and *.runs.
+# Fields are separated by tabs. Without TABLE: the list of all steps.
 BEGIN { FS = "\t" }
 
 function html(s) {
@@ -40,7 +40,7 @@ f == "table" {
 	lines = FNR
 }
 
-# The steps that a step needs, and it.
+# The steps that a step needs, and the step.
 function need(step,   n, i, word) {
 	if (needed[step])
 		return
@@ -70,7 +70,7 @@ function commands(which,   n, own, i, text) {
 
 function is_theirs(name) { return name ~ /^(paper|llama[0-9])/ }
 
-# Columns in the order shown: ours, then the paper's; errors are beside their values.
+# Columns in the order shown: ours, then the paper's; errors are next to their values.
 function arrange(   i, p, name) {
 	for (i = 1; i <= columns; i++)
 		at[cell[1, i]] = i

@@ -1,33 +1,33 @@
 # shellcheck shell=bash
-# questions.sh -- begins the tables about models that see images: MQuant's, and DPQ's and FPE2M2's of the kind
+# questions.sh -- the start of the tables about vision-language models: MQuant's, and one of DPQ and of FPE2M2
 #
 #   vision FOLDER [MODEL [QUESTIONS [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where M.h5 is the model,
 #                          M-calib.h5 its calibration tokens and M-hessian.h5 their Hessians, for each M of $models:
-#                          pre and post (the embedded ones, with norms before and after the encoder's branches), or
-#                          model (MODEL)
-#   hessian M OUT [OPTION...]   OUT-hessian.h5, of OUT.h5 and the calibration tokens of M
+#                          pre and post (the embedded models, with norms before and after the encoder's branches),
+#                          or model (MODEL)
+#   hessian M OUT [OPTION...]   OUT-hessian.h5, from OUT.h5 and the calibration tokens of M
 #   rounding OUT IN OPTION...   OUT.h5: IN.h5 with scales of int8 inputs from the calibration tokens (msq-calib)
-#   weights IN HESSIAN VISUAL LANGUAGE [OPTION]...   the command that prints IN.h5 with weights of the encoder and
-#                          projector in format VISUAL and those of the language model in LANGUAGE, each with OPTIONs
-#   choose RUN BASE COMMAND [OPTION...]   the step that puts the questions to the model that COMMAND prints: RUN.tsv
-#                          against M.h5, and against BASE if that is another run, and RUN.record; OPTIONs are
-#                          eval-choice's
-#   answers COLUMNS RUN    its numbers under $answered: share of right answers to easy questions, what it has above
-#                          BASE's and the standard error of that over questions; the same of hard questions; of all,
-#                          with its own standard error after it; KL of the answers from M.h5, its standard error,
-#                          what it has above BASE's, the error of that; share of questions with the same answer as
-#                          M.h5
-#   variants M             what the methods quantize, with Hessians: M-smooth (SmoothQuant), M-quarot (the language
-#                          model rotated), M-rotated (encoder and projector, too, after ln2rms), M-split (of that,
-#                          with channels split off by rms-suppress); NAME-static and NAME-msq: with static scales of
-#                          int8 inputs, one a layer, or in the language model one a modality
-#   quantized WAY M VISUAL LANGUAGE   the command that prints M with weights in these formats, a scale a row, and
+#   weights IN HESSIAN VISUAL LANGUAGE [OPTION]...   the command that prints IN.h5 with the weights of encoder and
+#                          projector in format VISUAL and of the language model in LANGUAGE, both with OPTIONs
+#   choose RUN BASE COMMAND [OPTION...]   the step that evaluates the questions on the model that COMMAND prints:
+#                          RUN.record, and RUN.tsv, compared with M.h5, and with BASE if that is another run;
+#                          OPTIONs are eval-choice's
+#   answers COLUMNS RUN    its numbers in the order of $answered: accuracy on easy questions, its difference from BASE
+#                          and the standard error of the difference over questions; the same for hard questions; the
+#                          accuracy on all questions, its standard error, its difference and the error of that; KL of
+#                          the answers from M.h5, its standard error, its difference from BASE, the error of that;
+#                          share of questions with the same answer as M.h5
+#   variants M             the inputs of the methods, with Hessians: M-smooth (SmoothQuant), M-quarot (the language
+#                          model rotated), M-rotated (also encoder and projector, after ln2rms), M-split (M-rotated
+#                          with columns split by rms-suppress); NAME-static and NAME-msq: with static scales of int8
+#                          inputs, one per layer, or in the language model one per modality
+#   quantized WAY M VISUAL LANGUAGE   the command that prints M with weights in these formats, one scale per row, and
 #                          int8 inputs, by RTN, SmoothQuant, QuaRot, QuaRot+MSQ, QuaRot+MSQ+LN2RMS or MQuant, which
-#                          is that and RMS
-#   awq_scaled M FORMAT GROUP, awq M FORMAT GROUP   the same by AWQ, of the language model alone: what is quantized,
-#                          and the command
+#                          is the last with RMS
+#   awq_scaled M FORMAT GROUP, awq M FORMAT GROUP   the same by AWQ, for the language model alone: the step that makes
+#                          the input, and the command
 #
-# The questions' tasks are easy or hard as below.
+# Tasks of questions are easy or hard:
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 easy='glyph colour count side where pair' hard='string faint many more which'
@@ -46,13 +46,13 @@ combination of these.
 H
 }
 prompts() { LC_ALL=C awk -v what="$1" -f "$here/prompts.awk" "$2"; }
-images() {	# images FILE: what these questions show
+images() {	# images FILE: the digest of these questions' images
 	local names
 	names=$(prompts images "$1")
 	mapfile -t names <<<"$names"
 	[ -z "${names[0]}" ] || (cd "$(dirname "$1")" && cat -- "${names[@]}" | sha256sum)
 }
-put() {	# put FOLDER FILE: the questions as FOLDER/questions.jsonl, and their images beside them
+put() {	# put FOLDER FILE: the questions as FOLDER/questions.jsonl, with their images in the same folder
 	local image
 	[ $mode = make ] || { tell_put "$@"; return; }
 	[ ! -e "$1/questions.jsonl" ] || return 0
@@ -65,7 +65,7 @@ put() {	# put FOLDER FILE: the questions as FOLDER/questions.jsonl, and their im
 	cp -- "$2" "$part/$1/questions.jsonl"
 	mv -T "$part/$1" "$1" || [ -e "$1/questions.jsonl" ]
 }
-tell_put() {	# the same as commands
+tell_put() {	# prints the same as commands
 	[ $mode = dry-run ] || return 0
 	printf 'mkdir -p %s\ncp %q %s/questions.jsonl\n' "$1" "$2" "$1"
 	# shellcheck disable=SC2016
@@ -130,7 +130,7 @@ variants() {
 	step "rms-suppress -q $1-rotated.h5 -o $1-split.h5"
 	hessian "$1" "$1-smooth"
 	hessian "$1" "$1-quarot"
-	hessian "$1" "$1-rotated"	# of the split model, too: what it computes is the same
+	hessian "$1" "$1-rotated"	# also for the split model, which computes the same
 	rounding "$1-static" "$1" --act-mode static-tensor
 	rounding "$1-smooth-static" "$1-smooth" --act-mode static-tensor
 	rounding "$1-quarot-static" "$1-quarot" --act-mode static-tensor
@@ -146,7 +146,7 @@ quantized() { case $1 in
 	QuaRot+MSQ+LN2RMS) weights "$2-rotated-msq" "$2-rotated-hessian" "$3" "$4" --group channel --reorder none ;;
 	MQuant) weights "$2-split-msq" "$2-rotated-hessian" "$3" "$4" --group channel --reorder none ;;
 esac; }
-awq_scaled() {	# without Hessians of the encoder and projector they stay as they are
+awq_scaled() {	# without Hessians of the encoder and projector, awq-scale does not change them
 	hessian "$1" "$1" "$of_language"
 	step "awq-scale -q --hessian $1-language-hessian.h5 --storage $2 --group $3 $1.h5 -o $1-awq-$2.h5"
 }

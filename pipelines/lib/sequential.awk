@@ -2,8 +2,8 @@
 #
 #	awk -f sequential.awk seconds-SCHEME-WAY-RUN.txt...
 #
-# A file has a run's seconds: elapsed, of the processors in the program, and in the system. ratio is that of a run's
-# own two.
+# A file has the seconds of one run: elapsed time, processor time of the program, processor time of the system. ratio:
+# of the two times of one run.
 BEGIN {
 	OFS = "\t"
 	print "scheme", "one_shot", "sequential", "ratio", "ratio_of_processor_time"

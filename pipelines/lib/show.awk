@@ -2,10 +2,10 @@
 #
 #   awk -v shown='NAME NAME=HEAD ...' -f numbers.awk -f show.awk TABLE.tsv
 #
-# shown: the columns, with their heads, where _ is a blank; all without it.
+# shown: the columns with their heads, in which _ is a blank; the default is all columns.
 BEGIN { FS = "\t" }
 
-function width(s) { gsub(/[\200-\277]/, "", s); return length(s) }	# bytes of UTF-8 that begin a character
+function width(s) { gsub(/[\200-\277]/, "", s); return length(s) }	# counts only the bytes of UTF-8 that begin a character
 
 NR == 1 {
 	for (i = 1; i <= NF; i++)

@@ -1,15 +1,15 @@
 # shellcheck shell=bash disable=SC2154
-# tables.sh -- tables and plots of what the steps have made
+# tables.sh -- tables and plots of the results of steps
 #
-#   table NAME [SHOWN]     $part/NAME.tsv is complete: NAME.tsv; shows it
+#   table NAME [SHOWN]     moves the complete table $part/NAME.tsv to NAME.tsv, and shows it
 #   show NAME [SHOWN]      prints NAME.tsv, rounded and aligned; SHOWN: its columns and their heads (show.awk)
-#   tabulate NAME COLUMNS FUNCTION [SHOWN]   a table whose lines are on standard input: the first has names of
-#                          columns, the others their values, separated by tabs. In place of the COLUMNS (names,
-#                          separated by blanks) they have @ and @WORD...: what FUNCTION COLUMNS WORD... prints,
-#                          numbers separated by tabs. The first WORD is a run, RUN.* the files of its steps;
-#                          .steps/NAME.runs keeps the words of each line
-#   comparison COLUMNS RUN BASE   those of two runs that `measure` made, as comparison.awk has them; $compared: the
-#                          usual
+#   tabulate NAME COLUMNS FUNCTION [SHOWN]   a table whose lines are on standard input: the first line has names of
+#                          columns, the others have values, separated by tabs. In the first line @ is replaced by the
+#                          COLUMNS (names, separated by blanks), in the others @WORD... by the output of FUNCTION
+#                          COLUMNS WORD...: numbers separated by tabs. The first WORD is a run, RUN.* are the files of
+#                          its steps; .steps/NAME.runs stores the words of each line
+#   comparison COLUMNS RUN BASE   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the usual
+#                          columns
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
@@ -43,7 +43,7 @@ cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"
 }
-peaks() {	# what each tool took at most, of all runs that PTQ_LOG has
+peaks() {	# the peak memory of each tool, over all runs in PTQ_LOG
 	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' '$2 > m[$1] { m[$1] = $2 }
 		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
 }
@@ -53,7 +53,7 @@ called() {
 	n=${n##*/} n=${n%.h5}
 	echo "${n//[[:cntrl:]]/?}"
 }
-described() {	# the group, and how much the test set has
+described() {	# the group, and the size of the test set
 	local n=''
 	case ${group-} in
 		channel) echo -n ', one scale per row' ;;

@@ -1,5 +1,5 @@
-# fbquant-defaults.gp -- the plot of fbquant-defaults.sh: the error on the test set, and how far it is above that of
-# the calibration set
+# fbquant-defaults.gp -- the plot of fbquant-defaults.sh: error on the test set, and its excess over the error on the
+# calibration set
 what = "FBQuant's error by learning rate and number of steps (3 and 4 bits)"
 about = "second block of ".about
 H = 640

@@ -1,4 +1,4 @@
-# fbquant-figure4.gp -- the plot of fbquant-figure4.sh: points, since single times differ by as much as neighbours do
+# fbquant-figure4.gp -- the plot of fbquant-figure4.sh: points, because single times differ as much as neighbours
 what = "A packed layer of 4096 × 4096 with a low-rank branch in f16"
 about = about."; medians of one run, two runs differ by up to 10 %"
 array name[5] = ["4 bits, unfused", "4 bits, fused", "3 bits, unfused", "3 bits, fused", "multiplications (line)"]

@@ -1,4 +1,4 @@
-# fpe2m2-figure3.gp -- the plot of fpe2m2-figure3.sh; low, high: nine tenths of the channels of the model are between
+# fpe2m2-figure3.gp -- the plot of fpe2m2-figure3.sh; low, high: the limits of nine tenths of the model's channels
 what = "Mean squared error of number formats on Gaussian weights, by the spread of the weights"
 about = "lines: exact; points: layers of ".env("model").", shaded: nine tenths of its channels; ". \
 	"dotted: the paper's range"

@@ -1,5 +1,5 @@
-# questions.gp -- tables of right answers (lib/questions.sh); a script sets what, panels, paper and base, the row that
-# the errors of right answers compare with
+# questions.gp -- tables of accuracy (lib/questions.sh); a script sets what, panels, paper and base, the row with which
+# accuracies are compared
 bars = "one standard error (right answers: of the difference from ".base.")"
 rows = "visual language way"; series = "model"; note = "rows: encoder,\nlanguage model, method"
 names = "pre=pre-norm encoder;post=post-norm encoder"

@@ -2,12 +2,12 @@
 #
 #	awk -v rows=COLUMNS -v series=COLUMN -v panels=PANELS -v names=NAMES -v paper=TEXT -f rows.awk TABLE.tsv
 #
-# rows: a row of the plot for each combination of values of these columns; a value that the column before has, too, is
-# left out. series: a colour for each value of this column. panels: [log:]COLUMN[/ERROR][@KEY=VALUE], separated by
-# blanks: a panel with the values of COLUMN, under a logarithmic axis, with ERROR (COLUMN_se) as bars, or up to
-# COLUMN_max, in the rows where KEY is VALUE. A|B is B where the table has no A. A+B: the columns are the series.
+# rows: one row of the plot for each combination of values of these columns; a value equal to that of the column before
+# is left out. series: one colour for each value of this column. panels: [log:]COLUMN[/ERROR][@KEY=VALUE], separated by
+# blanks: one panel with the values of COLUMN, on a logarithmic axis if log, with error bars of ERROR (COLUMN_se) or up
+# to COLUMN_max, in the rows where KEY is VALUE. A|B: B if the table has no A. A+B: the columns are the series.
 # names: NAME=TEXT, separated by semicolons: texts in place of values and columns. paper: the axis of columns paper_*.
-# Rows without a value other than 0 are left out.
+# Rows whose values are all 0 or absent are left out.
 BEGIN {
 	FS = "\t"
 	axis("kl", "KL divergence", "nats per token", 1)
@@ -38,7 +38,7 @@ function nice(range,   unit) {	# a step of about this size: 1, 2 or 5 times a po
 	return range > 5 * unit ? 10 * unit : range > 2 * unit ? 5 * unit : range > unit ? 2 * unit : unit
 }
 function floor(x) { return x < int(x) ? int(x) - 1 : int(x) }
-function first(alternatives,   a, n, i) {	# the first of these columns that the table has
+function first(alternatives,   a, n, i) {	# the first of these columns that exists in the table
 	n = split(alternatives, a, "|")
 	for (i = 1; i < n && !(a[i] in at); i++);
 	return a[i]

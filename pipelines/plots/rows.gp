@@ -1,7 +1,7 @@
-# rows.gp -- a table as rows of points in panels side by side, with bars of errors
+# rows.gp -- a table as rows of points in panels side by side, with error bars
 #
-# A script sets what, bars, and rows, series, panels and names as rows.awk has them; across: panels in a line (all);
-# note: what stands below the labels of the rows.
+# A script sets what, bars, and rows, series, panels and names as for rows.awk; across: panels in a line (all);
+# note: the text below the labels of the rows.
 across = exists("across") ? across : 9; series = exists("series") ? series : ""
 names = exists("names") ? names : ""; paper = exists("paper") ? paper : ""; note = exists("note") ? note : ""
 quote(s) = "'".s."'"

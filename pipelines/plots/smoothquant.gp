@@ -1,4 +1,4 @@
-# smoothquant.gp -- the plot of smoothquant.sh: KL in per cent of that at α = 0.5, with which the others are paired
+# smoothquant.gp -- the plot of smoothquant.sh: KL in per cent of the paired KL at α = 0.5
 system("awk -F '\\t' -v OFS='\\t' 'NR == FNR { if ($2 == \"0.5\") kl[$1] = $3; next } ". \
 	"FNR == 1 { print $1, $2, \"kl_percent\", \"kl_percent_se\"; next } ". \
 	"{ print $1, $2, 100 * $5 / kl[$1], 100 * $6 / kl[$1] }' '".table."' '".table."' >'".part."/percent.tsv'")

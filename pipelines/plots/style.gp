@@ -1,10 +1,10 @@
-# style.gp -- what all plots have in common; `plot` (lib/tables.sh) loads it before the script of a plot
+# style.gp -- settings of all plots; `plot` (lib/tables.sh) loads it before the script of a plot
 #
-# From `plot`: table, the table that is drawn; part, a folder for unfinished files; out, the plot; about, the model,
-# the groups and the number of tokens. A script sets what, the title; bars, the quantity that error bars show (the
-# variable bars of the environment replaces it); and H, the height in pixels. Then @begin opens the plot. All plots
-# have the width W. Colours are those of Okabe and Ito, with a point type each, so that neither colour blindness nor
-# a grey print hides a difference.
+# `plot` sets: table, the table to draw; part, a folder for unfinished files; out, the plot; about, the model, the
+# groups and the number of tokens. A script sets: what, the title; bars, the quantity of the error bars (the variable
+# bars of the environment replaces it); and H, the height in pixels. Then @begin opens the plot. All plots have the
+# width W. Colours are Okabe and Ito's, each with a point type, so that differences stay visible with colour blindness
+# and on a grey print.
 set encoding utf8; set datafile separator "\t"; set datafile missing "-"; set datafile columnheaders
 env(name) = system("printf %s \"${".name."-}\"")
 table = env("table"); part = env("part"); out = env("out"); about = env("about"); bars = ""
@@ -16,17 +16,17 @@ set linetype cycle 8
 set border 3 lc rgb "#444444"; set tics nomirror; set grid lc rgb "#dddddd" lt 1 lw 1; set errorbars 0.7 lw 2
 set key samplen 2 spacing 1.1; set xlabel offset 0,0.3; set ylabel offset 1
 
-# rows of the table where a condition of awk holds, and its head
+# the head of the table, and the rows for which a condition of awk is true
 only(condition) = "< awk -F '\\t' 'NR == 1 || (".condition.")' '".table."'"
-# a pixel from the top as a place on the screen
+# a distance from the top in pixels as a screen coordinate
 down(pixels) = 1 - real(pixels) / H
 begin = 'set terminal svg size W,H noenhanced font "sans-serif,14" background "#ffffff"; set output out; '. \
 	'set label 1 what at screen 0.015, screen down(20) left font "sans-serif,16"; '. \
 	'B = strlen(env("bars")) ? env("bars") : bars; '. \
 	'set label 2 about.(strlen(about) && strlen(B) ? "; " : "").(strlen(B) ? "bars: ".B : "") '. \
 	'at screen 0.015, screen down(42) left font "sans-serif,13" tc rgb "#555555"; set tmargin at screen down(64)'
-# the legend of a plot of several panels: name[], with the points of linetypes 1, 2, ...
+# the legend of a plot with several panels: name[], with the points of linetypes 1, 2, ...
 legend = 'Q = 0; do for [s=1:|name|] { set label 10 + s name[s] at screen (18.0 + Q) / W, screen down(66) left '. \
 	'font "sans-serif,13" point lt s ps 0.8 offset 1,-0.2; Q = Q + 7.6 * strlen(name[s]) + 34 }'
-# all that is written once, after the first panel
+# everything that is drawn once, after the first panel
 panel = 'unset label; set key off'
