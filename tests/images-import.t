@@ -1,7 +1,7 @@
 #!/bin/sh
+# images-import.t -- images in place of placeholders; errors of images, processors, models and tokens files
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-# pictures in the place of ids; bad pictures, processors, models and tokens files
 export OMP_NUM_THREADS=1
 pictures=$top/tests/fuzz/seeds/image
 cp "$top/tests/images/llava.h5" .
@@ -12,95 +12,96 @@ printf 'A \001 and \001\n' >text
 tokenize --bytes text -o text.h5
 import() { images-import -q --model "${MODEL:-llava.h5}" --tokens "${TOKENS:-text.h5}" "$@"; }
 
-# --- what stands in the file ---
-ok 'two pictures' import a.png b.jpg -o two.h5
+# --- contents of the result ---
+ok 'two images' import a.png b.jpg -o two.h5
 ok '... as defined' py 'check("text.h5", "two.h5", [16, 16], [[1, 4, 4]] * 2, sizes=[(13, 11)] * 2)'
-ok 'a picture as it is decoded' py decoded
+ok 'an image has the decoded pixels' py decoded
 mkfifo fifo; cat a.png >fifo &
-ok 'a picture from a named pipe' \
+ok 'an image from a named pipe' \
 	sh -c 'timeout 300 images-import -q --model llava.h5 --tokens text.h5 fifo b.jpg -o fifo.h5 &&
 		h5diff two.h5 fifo.h5'
 cp a.png kept.png
-no 'a picture on standard input that is standard output' 1 'is an input' \
+no 'an image on standard input that is also standard output' 1 'is an input' \
 	sh -c 'exec <a.png; images-import -q --model llava.h5 --tokens text.h5 - b.jpg 1<>a.png'
-ok '... is what it was' cmp a.png kept.png
-ok 'to a pipe, and a picture from one' \
+ok '... is unchanged' cmp a.png kept.png
+ok 'a pipe as result, and an image from a pipe' \
 	sh -c 'cat b.jpg | images-import -q --model llava.h5 --tokens text.h5 a.png - | cat >stream &&
 		tokenize --bytes --decode stream >ids && tokenize --bytes --decode two.h5 | cmp - ids'
-is '... which says what a token is' "$(tr -dc '\001' <ids | wc -c)" 32
+is '... with one placeholder per token' "$(tr -dc '\001' <ids | wc -c)" 32
 py models
-each() {	# each MODEL COUNTS GRIDS: two pictures of 13 x 11 and 1 x 1
+each() {	# each MODEL COUNTS GRIDS: two images of 13 x 11 and 1 x 1
 	MODEL=$1.h5 import a.png "$pictures/pixel.png" -o out.h5 && py "check('text.h5', 'out.h5', $2, $3)"
 }
 ok 'LLaVA, CLIP, every row' each full '[17, 17]' '[[1, 4, 4]] * 2'
-ok 'LLaVA, SigLIP, but for the first patch' each siglip '[15, 15]' '[[1, 4, 4]] * 2'
+ok 'LLaVA, SigLIP, every patch except the first' each siglip '[15, 15]' '[[1, 4, 4]] * 2'
 ok 'LLaVA, SigLIP, every patch' each siglip-full '[16, 16]' '[[1, 4, 4]] * 2'
-ok 'Qwen2-VL: as many as a picture has patches, by four' each qwen '[2, 1]' '[[1, 4, 2], [1, 2, 2]]'
+ok 'Qwen2-VL: one token per four patches of an image' each qwen '[2, 1]' '[[1, 4, 2], [1, 2, 2]]'
 ok 'processor_config.json' each whole '[16, 16]' '[[1, 4, 4]] * 2'
 for f in note sequence text-only; do
-	ok "tokens with more: $f" sh -c "images-import -q --model llava.h5 --tokens $f.h5 a.png b.jpg -o out.h5"
+	ok "tokens with other members: $f" \
+		sh -c "images-import -q --model llava.h5 --tokens $f.h5 a.png b.jpg -o out.h5"
 	ok '... as defined' py "check('$f.h5', 'out.h5', [16, 16], [[1, 4, 4]] * 2)"
 done
-ok 'another vocabulary, by force' \
+ok 'another vocabulary with --force-tokens' \
 	images-import -q --force-tokens --model vocab.h5 --tokens text.h5 a.png b.jpg -o out.h5
 ok '... as defined' py "check('text.h5', 'out.h5', [16, 16], [[1, 4, 4]] * 2)"
 
-# --- pictures and placeholders that do not fit, models, processors ---
-no 'a picture too few' 1 'text.h5: /tokens: has 2 placeholders \(id 1\), and there is 1 image' import a.png -o out
-no 'a picture too many' 1 'has 2 placeholders \(id 1\), and there are 3 images' import a.png a.png a.png -o out
+# --- errors of images and placeholders, models, processors ---
+no 'one image too few' 1 'text.h5: /tokens: has 2 placeholders \(id 1\), and there is 1 image' import a.png -o out
+no 'one image too many' 1 'has 2 placeholders \(id 1\), and there are 3 images' import a.png a.png a.png -o out
 no 'no model' 2 '--model FILE is expected' images-import --tokens text.h5 a.png
 no 'no tokens' 2 '--tokens FILE is expected' images-import --model llava.h5 a.png
 with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5 --tokens text.h5 a.png b.jpg -o out'; }
 with 'a model without a processor' none 'none.h5: /processor: is missing'
 with 'a model without a config' bare '/config: is missing; a model needs its config.json'
-with 'a model of text' text-model '/config: is not of a vision-language model'
-with 'another tower' tower "unknown model_type 'vit'; known are clip_vision_model"
-with 'another strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
-with 'a size that the tower does not take' side \
+with 'a model without an encoder' text-model '/config: is not of a vision-language model'
+with 'an unknown encoder' tower "unknown model_type 'vit'; known are clip_vision_model"
+with 'an unknown strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
+with 'a size that does not fit the encoder' side \
 	'a.png: side.h5: /processor: makes 16 x 16 pixels of an image of 13 x 11; the encoder needs 20 x 20'
-with 'no patch' patch "'patch_size' must be a whole number from 1"
-with 'no token left' empty 'a.png: has 1 x 1 patches, which leave no token'
+with 'a patch size of 0' patch "'patch_size' must be a whole number from 1"
+with 'an image without a token' empty 'a.png: has 1 x 1 patches, which leave no token'
 with 'tokens of another vocabulary' vocab 'made for a vocabulary of 256, vocab.h5 has 300'
-with 'a processor that is not known' p-kind "/processor: image_processor_type 'ViTImageProcessor' is not known"
+with 'an unknown processor' p-kind "/processor: image_processor_type 'ViTImageProcessor' is not known"
 with 'a processor without a name' p-nameless 'names no image_processor_type'
-with 'a setting that is not known' p-key "'do_sharpen' is a setting of an image processor that is not known"
-with 'padding that CLIP has not' p-pad "'do_pad' is true"
-with 'a filter that is not known' p-resample "'resample' must be a whole number from 0 to 5"
+with 'an unknown setting' p-key "'do_sharpen' is a setting of an image processor that is not known"
+with 'padding, which CLIP does not have' p-pad "'do_pad' is true"
+with 'an unknown filter' p-resample "'resample' must be a whole number from 0 to 5"
 with 'no size' p-size "'size' must have"
 with 'two edges' p-both "'size' must have 'height' and 'width', or 'shortest_edge' alone"
 with 'two means' p-mean "'image_mean' must be a number or three"
 with 'a deviation of 0' p-std "'image_std' must be"
 with 'a negative factor' p-factor "'rescale_factor' must be a positive number"
-with 'a word for a flag' p-flag "'do_resize' must be true or false"
-with 'half a crop' p-crop "'crop_size' must have 'height' and 'width'"
-with 'too large a picture' p-large 'a.png: .*expected at most 2\^26'
+with 'a text in place of a flag' p-flag "'do_resize' must be true or false"
+with 'a crop without a width' p-crop "'crop_size' must have 'height' and 'width'"
+with 'too large an image' p-large 'a.png: .*expected at most 2\^26'
 with 'too large a crop' p-crops "'crop_size' is 65536 x 65536, expected at most 2\^26"
-with 'a processor of other frames' q-frames \
+with 'a processor with another number of frames' q-frames \
 	'makes patches of 4 pixels of 3 frames, 2 x 2 of them a token; the model takes 4 of 2'
-with 'a processor of other patches' q-patch \
+with 'a processor with another patch size' q-patch \
 	'makes patches of 8 pixels of 2 frames, 2 x 2 of them a token; the model takes 4 of 2, and 2 x 2'
 with 'a processor of another kind' q-clip 'is of CLIPImageProcessor, expected Qwen2VLImageProcessor'
-with 'more pixels at least than at most' q-less 'at least 999 pixels and at most 256'
-with 'pictures that have no whole patches' q-whole \
+with 'a minimum of pixels above the maximum' q-less 'at least 999 pixels and at most 256'
+with 'images without whole patches' q-whole \
 	"'do_resize' is false, and an image of 13 x 11 pixels has no whole patches of 8"
 for s in '18 16' '16 18'; do
 	{ printf 'P6 %s 255\n' "$s"; head -c 864 /dev/zero; } >whole.ppm
-	no "... of one side, ${s% *} x ${s#* }" 1 "an image of ${s#* } x ${s% *} pixels has no whole patches of 8" \
+	no "... on one side, ${s% *} x ${s#* }" 1 "an image of ${s#* } x ${s% *} pixels has no whole patches of 8" \
 		images-import -q --model q-whole.h5 --tokens text.h5 whole.ppm whole.ppm -o out
 done
-with 'a processor that is no JSON' not-json 'not-json.h5: /processor: not valid JSON'
+with 'a processor that is not JSON' not-json 'not-json.h5: /processor: not valid JSON'
 for f in index position; do
-	no "tokens with /$f" 1 "$f.h5: /$f: is present already" import --tokens $f.h5 a.png b.jpg -o out
+	no "tokens that have /$f" 1 "$f.h5: /$f: is present already" import --tokens $f.h5 a.png b.jpg -o out
 done
-no 'tokens that are visual' 1 '/modality: token 2 is visual, but of no image' \
+no 'tokens that are visual already' 1 '/modality: token 2 is visual, but of no image' \
 	import --tokens modality.h5 a.png b.jpg -o out
-no 'tokens with pictures' 1 'two.h5: /images: has images already' import --tokens two.h5 a.png b.jpg -o out
-no 'no picture' 1 'text: is not a supported image file' import a.png text -o out
+no 'tokens that have images already' 1 'two.h5: /images: has images already' import --tokens two.h5 a.png b.jpg -o out
+no 'a file that is not an image' 1 'text: is not a supported image file' import a.png text -o out
 { printf 'P6 201 1 255 '; head -c 603 /dev/zero; } >long.ppm
-no 'an elongated picture' 1 'long.ppm: qwen.h5: /processor: supports images with one side at most 200 times' \
+no 'an elongated image' 1 'long.ppm: qwen.h5: /processor: supports images with one side at most 200 times' \
 	images-import -q --model qwen.h5 --tokens text.h5 a.png long.ppm -o out
 
-# --- pictures that are damaged ---
+# --- damaged images ---
 one() { images-import -q --model llava.h5 --tokens one.h5 "$1" -o out; }
 printf '\001' | tokenize --bytes -o one.h5
 no '16-bit gray' 1 'gray16.png: is a PNG of 16-bit gray' one "$pictures/gray16.png"
@@ -110,11 +111,11 @@ damage 'PNG, cut' 'cuts("rgb8.png", 47), cuts("palette4-interlaced.png", 31)'
 damage 'PNG, a bit flipped' 'flips("rgb8.png", 37), flips("palette-alpha.png", 19)'
 damage 'JPEG, cut' 'cuts("rgb.jpg", 67), cuts("progressive.jpg", 59)'
 damage 'PPM, cut' 'cuts("rgb.ppm", 89)'
-damage 'headers that claim more than there is' 'claims()'
+damage 'headers with sizes beyond the data' 'claims()'
 damage 'scans without end' 'scans()'
 ok 'PNG of 2^22 black dots in 600 bytes' py black_dots
 
-# --- what readers of such a file refuse ---
+# --- errors of readers of such a file ---
 py faults
 refused() { no "tokens: $1" 1 "$1.h5: $2" tokenize -q --bytes --decode "$1.h5" -o out; }
 refused no-span '/image_span: .*missing|/image_span: '
@@ -138,5 +139,5 @@ refused float '/images/1: is f32'
 refused zero '/images/1: (has no pixels|is an empty|has)'
 refused no-patch '/image_grid: image 1 has 0, expected frames, rows and columns'
 refused grids '/image_grid: has shape'
-is 'nothing is left behind' "$(find . -name '.ptq*' -o -name out)" ''
+is 'no file is left' "$(find . -name '.ptq*' -o -name out)" ''
 done_testing

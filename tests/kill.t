@@ -1,7 +1,7 @@
 #!/bin/sh
-# Signals at random moments, over all tools: a result is whole or not there, and nothing is left beside it, but for
-# SIGKILL.
-# PTQ_KILLS: how many (96).
+# kill.t -- signals at random moments, for all tools: a result is complete or absent
+#
+# No temporary file is left, except after SIGKILL. PTQ_KILLS: number of signals (96).
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1

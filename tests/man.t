@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every example of the man pages and of --help runs, in the order of a first session.
+# man.t -- every example of the man pages and of --help runs, in the order of a first session
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" . &&

@@ -1,4 +1,5 @@
 #!/bin/sh
+# model-import.t -- Hugging Face folders as models: every tensor bit for bit, warnings, and errors
 # shellcheck source=tests/tap.sh
 . "${0%/*}/tap.sh"
 export OMP_NUM_THREADS=1
@@ -8,21 +9,19 @@ if ! py 'h5py.File' 2>/dev/null; then
 	done_testing
 fi
 
-# Folders in Hugging Face form: one that is right, and one a fault.
+# Hugging Face folders: one without a fault, and one for each fault.
 py make
-
-# same FOLDER FILE: every tensor of the folder is in the file, bit for bit
 
 for f in good odd half brain untied shards; do
 	ok "$f: imports" model-import $f -o $f.h5
-	ok "$f: every tensor as it was" py same_tensors $f $f.h5
+	ok "$f: every tensor is unchanged" py same_tensors $f $f.h5
 done
 ok 'an unaligned file gives the same bytes' cmp good.h5 odd.h5
 ok 'shards give the same bytes' cmp good.h5 shards.h5
 model-import good >stdout.h5
-ok 'standard output that is a file' cmp good.h5 stdout.h5
+ok 'a file as standard output' cmp good.h5 stdout.h5
 
-ok 'a tied head holds the embedding' py tied
+ok 'a tied head has the contents of the embedding' py tied
 ok 'a tied head is a hard link in a file' py linked
 
 model-import good | cat >good.stream
@@ -31,71 +30,73 @@ is 'a stream: root, embeddings, 11 blocks in natural order, tail' "$(py stream_p
 ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '10'] {9} ['lm_head/weight', 'model/norm/weight']"
 
 model-import own-head -o own-head.h5 2>warning
-is 'a head that the config ties and that differs stays, with a warning' \
+is 'a head that config.json ties, but that differs from the embedding, is kept with a warning' \
 	"$(grep -c 'lm_head.weight: differs from the embedding: it is kept' warning)" 1
-ok 'every tensor as it was' py same_tensors own-head own-head.h5
+ok 'every tensor is unchanged' py same_tensors own-head own-head.h5
 for f in same-head head-only; do
 	ok "$f: imports" sh -c "model-import $f -o $f.h5 2>warning && test ! -s warning"
-	ok "$f: gives the same bytes as no head" cmp good.h5 $f.h5
+	ok "$f: the same bytes as without a head" cmp good.h5 $f.h5
 done
 model-import biases -o biases.h5 2>warning
 is 'biases that the class does not have: one warning' "$(cat warning)" \
 	"model-import: warning: biases: lm_head.bias: a LlamaForCausalLM of this config.json has no such bias: \
 it and 4 more are left out"
-ok 'and are not there' cmp good.h5 biases.h5
+ok '... are left out' cmp good.h5 biases.h5
 model-import bias -o bias.h5 2>warning
-is 'one bias' "$(grep -c 'q_proj.bias: .* has no such bias: it is left out' warning)" 1
+is 'one such bias: a warning' "$(grep -c 'q_proj.bias: .* has no such bias: it is left out' warning)" 1
 model-import beyond -o beyond.h5 2>warning
 is 'blocks beyond those of config.json: one warning' "$(cat warning)" \
 	"model-import: warning: beyond: model.layers.10.input_layernorm.weight: \
 is beyond the 10 blocks of config.json: it and 8 more are left out"
-ok 'and are not there' py not_there
-ok 'the other names are free' \
+ok '... are left out' py not_there
+ok 'names that only resemble reserved names are allowed' \
 	sh -c 'model-import -q configs -o configs.h5 && h5ls configs.h5/configs/x && h5ls configs.h5/tokenizers'
-ok 'as many groups as readers take, on a stream' \
+ok 'the largest depth of groups, from a stream' \
 	sh -c 'model-import -q nested-31 | dpq-run -q --compensate none --group channel -o nested.h5'
 model-import -q nested-31 -o nested-31.h5
-ok 'and in a file' \
+ok '... and in a file' \
 	sh -c 'dpq-run -q --compensate none --group channel nested-31.h5 | cat >nested.stream &&
 		tensor-stats -q nested.stream'
 
-# A tree with a block that its config does not know: no tool takes it for a layer.
+# A model file with a block beyond those of its config.json: no tool quantizes it.
 py one_block_more
 dpq-run -q --compensate none --group channel more.h5 -o more-q.h5
-ok 'a block too many is left alone' py left_alone
+ok 'one block too many is not quantized' py left_alone
 
 model-import buffers -o buffers.h5 2>warning
-is 'inverse frequencies are dropped in silence' "$(wc -c <warning)" 0
-ok 'and are not there' cmp good.h5 buffers.h5
+is 'inverse frequencies are left out without a warning' "$(wc -c <warning)" 0
+ok '... are absent' cmp good.h5 buffers.h5
 model-import extra -o extra.h5 2>warning
-is 'strangers are passed on with a warning' \
+is 'unknown tensors of floats are kept, with a warning' \
 	"$(grep -c 'has no such tensor; it is kept' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
-ok 'and are there' py there
+ok '... are present' py there
 model-import extra -q -o extra2.h5 2>warning
-is 'under -q too' "$(grep -c 'has no such tensor; it is kept' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
+is '... warnings with -q, too' \
+	"$(grep -c 'has no such tensor; it is kept' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
 model-import no-tokenizer -o no-tokenizer.h5 2>warning
 is 'a folder without a tokenizer: a warning' "$(grep -c 'has no tokenizer:' warning)" 1
 
 for f in gpt2 gpt2-prefix; do
 	ok "$f: imports" model-import $f -o $f.h5
 done
-ok 'GPT-2: with and without its prefix the same' cmp gpt2.h5 gpt2-prefix.h5
-ok 'GPT-2: Conv1D is transposed, the mask is not there' py conv1d
+ok 'GPT-2: the same bytes with and without the prefix of names' cmp gpt2.h5 gpt2-prefix.h5
+ok 'GPT-2: Conv1D is transposed, the mask is left out' py conv1d
 
-# Rows of GPT-NeoX's query_key_value, against numpy.
+# Rows of GPT-NeoX's query_key_value, compared with numpy.
 for f in neox neox-half; do
-	ok "GPT-NeoX: $f imports in silence" sh -c "model-import $f -o $f.h5 2>warning && test ! -s warning"
-	ok "$f: queries, keys and values are layers of their own, buffers are not there" py apart $f
+	ok "GPT-NeoX: $f imports without a warning" sh -c "model-import $f -o $f.h5 2>warning && test ! -s warning"
+	ok "$f: queries, keys and values are separate layers, buffers are left out" py apart $f
 done
 model-import neox-no-bias -o neox-no-bias.h5 2>warning
-is 'a bias of fused layers that the class does not have: each tensor counts once' "$(cat warning)" \
+is 'biases of fused layers that the class does not have: each tensor is counted once' "$(cat warning)" \
 	"model-import: warning: neox-no-bias: gpt_neox.layers.0.attention.dense.bias: \
 a GPTNeoXForCausalLM of this config.json has no such bias: it and 3 more are left out"
 model-import neox-more -o neox-more.h5 2>warning
-is 'another member of a fused layer is passed on' "$(grep -c 'query_key_value.scale: .* it is kept' warning)" 1
-ok 'and is there, undivided' py undivided
+is 'another member of a fused layer is kept, with a warning' \
+	"$(grep -c 'query_key_value.scale: .* it is kept' warning)" 1
+ok '... undivided' py undivided
 ok 'Qwen3: imports' model-import qwen3 -o qwen3.h5
-ok 'Qwen3: every tensor as it was' py same_tensors qwen3 qwen3.h5
+ok 'Qwen3: every tensor is unchanged' py same_tensors qwen3 qwen3.h5
 
 bad() { no "$1" 1 "$2" model-import "$1" -o no.h5; }
 bad missing 'model.layers.10.mlp.up_proj.weight: is missing, a LlamaForCausalLM needs it'
@@ -146,7 +147,7 @@ bad header 'its header would have'
 bad tiny 'is not a safetensors file: it has'
 bad missing-folder 'cannot open: No such file'
 bad good/config.json 'cannot be imported, expected a Hugging Face folder'
-ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
+ok 'errors leave no file' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }
 wrong type \
 	"unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen2_vl_text, qwen3, mixtral, \
@@ -212,20 +213,20 @@ bad bad-quantized \
 no 'no operand' 2 'expected a folder' model-import
 no 'two operands' 2 'one operand too many' model-import good half
 
-# Headers and configs with bytes changed: done or refused in one line, never a crash.
+# Headers and configs with changed bytes: imported, or refused with one line, without a crash.
 ok 'changed bytes' py fuzz
 
-# Odd spellings: the likelihoods of transformers. Two float32 passes of these small models differ by rounding, some 1e-6
-# of
-# the logits (tests/forward.c prints it); those that an earlier reader took in another way moved by 0.03 and more.
+# Unusual forms of config.json and names: the likelihoods of transformers. Two float32 passes of these small models
+# differ by rounding, some 1e-6 of the logits (tests/forward.c prints it). Forms that an earlier reader misread changed
+# them by 0.03 and more.
 /usr/bin/python3 -B "$top/tests/ref/checkpoints.py" "$top/tests/ref/checkpoints.h5" >rows
-is 'all rows' "$(wc -l <rows)" "$(grep -c ': Row(' "$top/tests/ref/checkpoints.py")"
+is 'all rows are tested' "$(wc -l <rows)" "$(grep -c ': Row(' "$top/tests/ref/checkpoints.py")"
 while IFS='	' read -r name what; do is "as transformers: $name" "$what" same; done <rows
 
 if [ "$shared" ]; then
 	for f in stories260K babyllama-105; do
 		ok "$f: imports" model-import "$shared/$f" -o $f.h5
-		ok "$f: every tensor as it was" py same_tensors "$shared/$f" $f.h5
+		ok "$f: every tensor is unchanged" py same_tensors "$shared/$f" $f.h5
 	done
 else
 	skip 'real models' 'no shared data'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A row of options compiles with a variable of its kind's type, and with no other.
+# option.t -- a row of options compiles with a variable of the right type, and with no other
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
@@ -30,7 +30,7 @@ refused() {
 	! ${CC:-gcc} -std=c17 -D_GNU_SOURCE -w -fsyntax-only -I"$top/lib" "-DROW=$1" row.c 2>err &&
 		grep -q "_Generic" err
 }
-# kind RIGHT WRONG...: variables, with what follows them in the parentheses
+# kind NAME MORE RIGHT WRONG...: variables; MORE follows the variable in the parentheses
 kind() {
 	name=$1 more=$2 right=$3; shift 3
 	ok "$name($right) compiles" compiles "{ 0, \"x\", $name($right$more), \"X\", \"help\" }"

@@ -1,6 +1,8 @@
 #!/bin/sh
-# The reader for Python (docs/ptqtools.py) against what the tools say: values of every format that they list, weights of
-# every one as model-export writes them, bit for bit; what it says of files that it cannot read; its page runs.
+# reader.t -- the reader for Python (docs/ptqtools.py), compared with the tools
+#
+# Values of every format that the tools list; weights of every format, bit for bit as model-export writes them; errors
+# of files that cannot be read; the example of its page.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -13,7 +15,7 @@ fi
 exmy-sweep --json --table values --formats "$(py formats)" >values.json
 ok 'values of every format' py same_values
 
-# A layer of every format, under every type of scales, in groups of each kind; all compute formats; branches, split
+# A layer of every format, with every type of scales, in groups of each kind; all compute formats; branches, split
 # columns.
 py make "$top/tests/ref/llama-gqa.h5"
 sample-tokens -q --length 320 --ctx 32 model.h5 -o tokens.h5
@@ -27,7 +29,7 @@ for f in bf16 nf5:8; do
 	fbq-run -q --method eora --rank 3 --branch-format $f --hessian hessian.h5 --reference model.h5 codes.h5 \
 		-o branch-${f%:*}.h5 2>/dev/null
 done
-ok 'a layer of every format; packed, its codes; configuration and history' py about codes.h5 packed.h5
+ok 'a layer of every format, its codes from packed codes, configuration and history' py about codes.h5 packed.h5
 ok 'split columns' py split compute.h5 split.h5
 for f in codes branch-bf16 branch-nf5 split; do
 	ok "$f: is exported" model-export -q --weights-only -o $f $f.h5
@@ -37,7 +39,7 @@ is 'layers as the tools list them' \
 	"$(/usr/bin/python3 -B "$top/docs/ptqtools.py" packed.h5 | sed -n "s/float/f/; /layers/p" | cut -f 1-4)" \
 	"$(tensor-stats -q packed.h5 | awk -F '\t' -v OFS='\t' '$1 ~ /layers/ { print $1, $5, $6, $2 }')"
 
-ok 'members, and those that are not there' py members
+ok 'members, present and absent' py members
 py errors none.h5 text.h5 stream.h5 code.h5 scale.h5 mine.h5 zero.h5 group.h5 column.h5 >said
 cat >wanted <<'E'
 none.h5: [Errno 2] Unable to open file
@@ -50,16 +52,16 @@ zero.h5: /a: Unable to open object (object 'zero' doesn't exist)
 group.h5: /a: index 4294967295 is out of bounds for axis 1 with size 2
 column.h5: /a: index 4294967295 is out of bounds for axis 1 with size 3
 E
-is 'what cannot be read' "$(sed 's/^\(none.*file\) (.*/\1/; s/ synchronously//' said)" "$(cat wanted)"
-ok '... but a format that is told' py told mine.h5
+is 'errors of files that cannot be read' "$(sed 's/^\(none.*file\) (.*/\1/; s/ synchronously//' said)" "$(cat wanted)"
+ok '... but a format that the caller defines is read' py told mine.h5
 
-# The page: its example prints what it says.
-block() {	# the first of a language
+# The page: its example prints the output that the page shows.
+block() {	# the first block of a language
 	awk -v head="\`\`\`$1" '/^```/ { fence = !fence; on = fence && $0 == head && !n++; next } on' \
 		"$top/docs/python.md"
 }
 block sh >script; block python >example.py; block '' >expected
 ln -s "$top/data" data
 ok 'the example of the page runs' bash -euo pipefail script
-is '... and prints what the page says' "$(PYTHONPATH=$top/docs /usr/bin/python3 -B example.py)" "$(cat expected)"
+is '... and prints the output on the page' "$(PYTHONPATH=$top/docs /usr/bin/python3 -B example.py)" "$(cat expected)"
 done_testing

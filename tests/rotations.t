@@ -1,8 +1,9 @@
 #!/bin/sh
+# rotations.t -- layers with rotated inputs and outputs: input_signs, online_hadamard, output_hadamard, output_signs
+#
+# The rotated model is made here in float64 from a plain model: Ŵ = R_out W R_inᵀ.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-# Layers whose inputs and outputs are rotated (input_signs, online_hadamard, output_hadamard, output_signs), made here
-# of a model without: in float64 from Ŵ = R_out W R_inᵀ.
 model=$top/tests/ref/llama-gqa.h5
 py rotate "$model" rotated.h5
 py make
@@ -10,23 +11,23 @@ up=/model/layers/0/mlp/up_proj
 nll() { eval-ppl --tokens tokens.h5 --ctx 32 "$@" | sed -n 's/^nll[[:space:]]*//p'; }
 near() { awk -v a="$1" -v b="$2" -v by="$3" 'BEGIN { d = a - b; exit !(a > 0 && d < by && -d < by) }'; }
 
-# A logit of this model errs by some 1e-6 where weights are rounded to float again; so does a mean likelihood.
+# Rounding the rotated weights to float changes a logit of this model, and a mean likelihood, by some 1e-6.
 ok 'the forward pass undoes the rotations' near "$(nll rotated.h5)" "$(nll "$model")" 2e-6
 divergence=$(eval-ppl --tokens tokens.h5 --ctx 32 --reference "$model" rotated.h5 | sed -n 's/^kl_max[[:space:]]*//p')
 ok '... at every token' awk -v kl="$divergence" 'BEGIN { exit !(kl != "" && kl < 1e-9) }'
-ok '... in bf16 as well as the model before' near "$(nll --compute-type bf16 rotated.h5)" "$(nll "$model")" 0.01
+ok '... in bf16 as exactly as for the plain model' near "$(nll --compute-type bf16 rotated.h5)" "$(nll "$model")" 0.01
 ok '... token by token' sh -c "sample-tokens --length 62 --ctx 32 --temperature 0 '$model' -o a.h5
 	sample-tokens --length 62 --ctx 32 --temperature 0 rotated.h5 -o b.h5; h5diff a.h5 b.h5 /tokens"
 cp rotated.h5 unsigned.h5
 py remove unsigned.h5 "$up/output_signs"
-ok '... and they matter' \
+ok '... and without signs of outputs the result differs' \
 	sh -c "! awk 'BEGIN { d = $(nll unsigned.h5) - $(nll "$model"); exit !(d < 1e-3 && -d < 1e-3) }'"
 
-# --- tools that keep them ---
+# --- tools that support rotations ---
 dpq-run -q --compensate none --storage uint4 --group 4 rotated.h5 -o q.h5
 for layer in self_attn/q_proj self_attn/v_proj self_attn/k_proj mlp/up_proj mlp/down_proj; do
 	path=model/layers/1/$layer
-	ok "$layer: tensor-diff's error is that of the matrix without rotations" near \
+	ok "$layer: tensor-diff's error equals that of the matrix without rotations" near \
 		"$(tensor-diff --reference rotated.h5 --layers "/$path" q.h5 |
 		awk -v p="/$path" '$1 == p { print $4 }')" \
 		"$(py dense "$model" q.h5 "$path")" 1e-6
@@ -34,10 +35,10 @@ done
 exmy-pack q.h5 -o p.h5
 ok 'packed: the same likelihoods' near "$(nll p.h5)" "$(nll q.h5)" 1e-6
 exmy-pack --unpack p.h5 -o u.h5
-ok 'unpacked: the file before' h5diff --exclude-attribute / q.h5 u.h5
+ok 'unpacked: the file before packing' h5diff --exclude-attribute / q.h5 u.h5
 for i in 1 2; do dpq-run -q --compensate none --storage uint4 --group 4 --shard $i/2 rotated.h5 -o part$i.h5; done
 tensor-join -q part1.h5 part2.h5 -o j.h5
-ok 'joined of shards: the same' h5diff --exclude-attribute / q.h5 j.h5
+ok 'joined from shards: the same model' h5diff --exclude-attribute / q.h5 j.h5
 bits() {
 	tensor-stats --layers "$up" "$1" |
 		awk -v p="$up" \
@@ -45,24 +46,24 @@ bits() {
 			NR == 1 { for (i = 1; i <= NF; i++) at[i] = $i }'
 }
 dpq-run -q --compensate none --storage uint4 --group 4 "$model" -o plain.h5
-ok 'a sign is a bit' near "$(bits q.h5)" \
+ok 'a sign counts as one bit' near "$(bits q.h5)" \
 	"$(awk -v b="$(bits plain.h5)" -v m="$(py signs "$model" "$up")" 'BEGIN { print b + m }')" 1e-4
 hessian-accum -q --tokens tokens.h5 --ctx 32 rotated.h5 -o h.h5
-ok 'GPTQ sees the inputs that the weight multiplies' sh -c '
+ok 'GPTQ uses the Hessian of the rotated inputs' sh -c '
 	dpq-run -q --hessian h.h5 --storage uint4 --group 4 rotated.h5 |
 		tensor-diff -q --hessian h.h5 --reference rotated.h5 >solved
 	tensor-diff -q --hessian h.h5 --reference rotated.h5 q.h5 >nearest
 	awk "\$1 == \"all\" { e[++n] = \$NF } END { exit !(n == 2 && e[1] > 0 && e[1] < e[2]) }" solved nearest'
 fbq-run -q --rank 2 --hessian h.h5 rotated.h5 -o f.h5
-ok 'a branch lies between the rotations' near "$(nll f.h5)" "$(nll rotated.h5)" 0.2
+ok 'a branch between the rotations' near "$(nll f.h5)" "$(nll rotated.h5)" 0.2
 
-# --- and those that cannot take them ---
+# --- tools that do not support rotations ---
 for tool in 'smooth-scale --hessian h.h5' 'awq-scale --hessian h.h5'; do
 	# shellcheck disable=SC2086
 	no "$tool" 1 "rotated.h5: /model/layers/0/[a-z_/]*: has input_signs, expected a layer without" \
 		$tool -q rotated.h5 -o r.h5
 done
-outputs() {	# TOOL FILE LAYER: signs of outputs alone, all 1
+outputs() {	# TOOL FILE LAYER: only signs of outputs, all 1
 	py ones "$top/tests/ref/$2" outputs.h5 "$3"
 	no "$1" 1 "outputs.h5: $3: has output_signs, expected a layer without" "$1" -q outputs.h5 -o r.h5
 }
@@ -73,19 +74,19 @@ no rms-suppress 1 'rotated.h5: .*/[a-z]*_proj: has input_signs, expected a layer
 no 'tensor-diff of models that are rotated otherwise' 1 \
 	"q.h5: /model/layers/0/.*: has another rotation than in .*llama-gqa.h5" \
 	tensor-diff --force-basis --reference "$model" q.h5
-no 'fbq-run --reference, likewise' 1 \
+no '... fbq-run --reference, too' 1 \
 	'llama-gqa.h5: /model/layers/0/.*: differs from that of q.h5 in .*signs' \
 	fbq-run -q --force-basis --method lowrank --rank 2 --reference "$model" q.h5 -o r.h5
 py faults "$up"
 no 'a sign of 0' 1 "zero.h5: $up/input_signs: holds 0 at 3, expected 1 or -1" \
 	eval-ppl --tokens tokens.h5 --ctx 32 zero.h5
-no 'signs of one of two layers' 1 \
+no 'signs of only one of two layers with the same input' 1 \
 	"other.h5: $up/input_signs: differ from those of .*gate_proj, which has the same input" \
 	eval-ppl --tokens tokens.h5 --ctx 32 other.h5
 no 'an order that does not divide the rows' 1 \
 	"order.h5: $up: attribute output_hadamard is 3, expected the order .* rows" \
 	eval-ppl --tokens tokens.h5 --ctx 32 order.h5
-no 'signs that are too few' 1 "short.h5: $up/output_signs" eval-ppl --tokens tokens.h5 --ctx 32 short.h5
-no 'embeddings' 1 'table.h5: /model/embed_tokens: output_signs is only allowed in layers of blocks' \
+no 'too few signs' 1 "short.h5: $up/output_signs" eval-ppl --tokens tokens.h5 --ctx 32 short.h5
+no 'signs of embeddings' 1 'table.h5: /model/embed_tokens: output_signs is only allowed in layers of blocks' \
 	eval-ppl --tokens tokens.h5 --ctx 32 table.h5
 done_testing

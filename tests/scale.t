@@ -1,12 +1,12 @@
 #!/bin/sh
-# The commands of docs/scale.md for clusters, with launchers that are made up here and run their tasks on this machine.
+# scale.t -- the commands of docs/scale.md for clusters, with mock launchers that run their tasks on this machine
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unset SLURM_PROCID SLURM_NTASKS OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE
 model-import -q "$top/tests/tiny" -o model.h5
 sample-tokens -q --length 64 --ctx 8 model.h5 -o calib.h5
-# block NAME: the code behind <!-- NAME -->, made small
+# block NAME: the code after <!-- NAME -->, with smaller numbers
 block() {
 	awk -v name="<!-- $1 -->" '$0 == name { on = 1; next } on && !/^    / { exit } on { print substr($0, 5) }' \
 		"$top/docs/scale.md" |
@@ -45,7 +45,7 @@ for f in calibrate.sbatch quantize.sbatch commands srun mpirun streams; do
 	block $f >$f
 	ok "docs/scale.md has $f" test -s $f
 done
-ok 'as arrays of jobs' bash -euo pipefail commands
+ok 'arrays of jobs' bash -euo pipefail commands
 hessian-accum -q --shard 1/2 --tokens calib.h5 --ctx 8 model.h5 -o 1.h5
 hessian-accum -q --shard 2/2 --tokens calib.h5 --ctx 8 model.h5 -o 2.h5
 hessian-accum -q 1.h5 2.h5 -o sum.h5

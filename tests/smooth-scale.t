@@ -1,5 +1,7 @@
 #!/bin/sh
-# Outliers of activations go into the weights: SmoothQuant's factors, and every reference model computes what it did.
+# smooth-scale.t -- outliers of activations moved into the weights: SmoothQuant's factors
+#
+# Every reference model computes the same as before.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -12,49 +14,49 @@ for name in llama-gqa llama-tied qwen2-bias gpt2 opt neox-parallel neox-serial g
 	sample-tokens -q --length 320 --ctx 32 "$ref/$name.h5" -o "$name-t.h5"
 	hessian-accum -q --tokens "$name-t.h5" --ctx 32 "$ref/$name.h5" -o "$name-h.h5"
 	smooth-scale --check --hessian "$name-h.h5" "$ref/$name.h5" -o "$name.h5" 2>said; s=$?
-	ok "$name: the logits stay, $(checked)" below "$(checked)" 1e-5
+	ok "$name: the logits stay the same, $(checked)" below "$(checked)" 1e-5
 	is "$name: status" $s 0
 done
 hessian-accum -q --tokens opt-t.h5 --ctx 32 opt.h5 -o after.h5
 # the factors by hand, α = 0.5, of blocks whose second norm is read by `up`
-ok 'llama: attention' py look "$ref" llama-gqa model/layers/0/input_layernorm \
+ok 'llama: factors of attention' py look "$ref" llama-gqa model/layers/0/input_layernorm \
 	model/layers/0/self_attn/q_proj,model/layers/0/self_attn/k_proj,model/layers/0/self_attn/v_proj 0 0.5 \
 	llama-gqa.h5
-ok 'gpt2: a gain and a shift' py look "$ref" gpt2 transformer/h/1/ln_2 transformer/h/1/mlp/c_fc 0 0.5 gpt2.h5
-ok 'gemma: a gain of one more' py look "$ref" gemma model/layers/0/post_attention_layernorm \
+ok 'gpt2: a norm with gain and shift' py look "$ref" gpt2 transformer/h/1/ln_2 transformer/h/1/mlp/c_fc 0 0.5 gpt2.h5
+ok 'gemma: a norm whose gain is 1 + weight' py look "$ref" gemma model/layers/0/post_attention_layernorm \
 	model/layers/0/mlp/gate_proj,model/layers/0/mlp/up_proj 1 0.5 gemma.h5
 smooth-scale -q --alpha 0.8 --hessian llama-gqa-h.h5 "$ref/llama-gqa.h5" -o strong.h5
-ok '--alpha' py look "$ref" llama-gqa model/layers/1/post_attention_layernorm \
+ok 'factors with --alpha' py look "$ref" llama-gqa model/layers/1/post_attention_layernorm \
 	model/layers/1/mlp/gate_proj,model/layers/1/mlp/up_proj 0 0.8 strong.h5
 py linked "$ref/llama-tied.h5"
 smooth-scale -q --hessian llama-tied-h.h5 link.h5 -o linked.h5
-ok 'what does not read a norm stays, and the final norm and a tied head' py stays
-ok 'inputs are smaller by the factors' py inputs "$ref"
+ok 'layers that do not read a norm, the final norm and a tied head are unchanged' py stays
+ok 'inputs are divided by the factors' py inputs "$ref"
 ok 'the same bytes for every -j' \
 	sh -c 'smooth-scale -q -j 1 --hessian gpt2-h.h5 "$1" -o j1.h5 &&
 		smooth-scale -q -j 3 --hessian gpt2-h.h5 "$1" -o j3.h5 && cmp j1.h5 j3.h5' x "$ref/gpt2.h5"
-ok 'a stream' \
+ok 'a stream: the same result' \
 	sh -c 'cat "$1" | smooth-scale -q --hessian gpt2-h.h5 | cat >stream &&
 		smooth-scale -q --hessian gpt2-h.h5 <"$1" -o r.h5 && h5diff r.h5 j1.h5' x "$ref/gpt2.h5"
 
-# --- Hessians of two modalities, and of both as one: every sum is made in one step, by the same arithmetic ---
+# --- Hessians of two modalities, and their sum as one Hessian; both are summed in the same steps ---
 sample-tokens -q --length 512 --ctx 32 --seed 2 "$ref/llama-gqa.h5" -o more-t.h5
 hessian-accum -q --tokens more-t.h5 --ctx 32 "$ref/llama-gqa.h5" -o more-h.h5
 ok 'two modalities, and their sum' py modalities
 for tool in smooth-scale awq-scale; do
 	for h in one two llama-gqa-h; do $tool -q --hessian $h.h5 "$ref/llama-gqa.h5" -o $h-$tool.h5; done
-	ok "$tool: modalities together" h5diff one-$tool.h5 two-$tool.h5 /model
-	ok '... which is not what one alone gives' sh -c "! h5diff -q llama-gqa-h-$tool.h5 two-$tool.h5 /model"
+	ok "$tool: modalities count together" h5diff one-$tool.h5 two-$tool.h5 /model
+	ok '... and differ from one modality alone' sh -c "! h5diff -q llama-gqa-h-$tool.h5 two-$tool.h5 /model"
 done
 for h in one two; do tensor-stats -q $h.h5 >$h.stats; done
-is 'tensor-stats: modalities together' "$(cat two.stats)" "$(cat one.stats)"
-ok '... of all layers' test "$(wc -l <two.stats)" -gt 8
+is 'tensor-stats: modalities count together' "$(cat two.stats)" "$(cat one.stats)"
+ok '... in all layers' test "$(wc -l <two.stats)" -gt 8
 
-# --- activations that are rounded ---
+# --- rounded activations ---
 msq-calib -q --act-format int4 --act-mode dynamic-token "$ref/llama-gqa.h5" -o rounded.h5
 ok '--check does not round activations' smooth-scale --check --hessian llama-gqa-h.h5 rounded.h5 -o x.h5
 
-# --- what is refused ---
+# --- errors ---
 rm -f r.h5
 g=$ref/llama-gqa.h5
 py damaged
@@ -64,9 +66,9 @@ no 'Hessians of no layer' 1 'none.h5: holds no Hessian of a layer that reads a n
 no 'no absmax' 1 'no-absmax.h5: /model/layers/0/self_attn/.*/absmax: is missing' \
 	smooth-scale --hessian no-absmax.h5 "$g" -o r.h5
 no 'another width' 1 'narrow.h5: /model/layers/0/self_attn/q_proj' smooth-scale --hessian narrow.h5 "$g" -o r.h5
-no 'alpha beyond 1' 2 'alpha' smooth-scale --alpha 1.5 --hessian llama-gqa-h.h5 "$g" -o r.h5
+no 'alpha above 1' 2 'alpha' smooth-scale --alpha 1.5 --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'a model that is quantized' 1 'is quantized already' \
 	sh -c 'dpq-run -q --compensate none --group 8 "$1" -o q.h5 &&
 		smooth-scale -q --hessian llama-gqa-h.h5 q.h5 -o r.h5' x "$g"
-ok 'nothing of that is there' test ! -e r.h5
+ok 'errors leave no file' test ! -e r.h5
 done_testing

@@ -1,23 +1,23 @@
 # shellcheck shell=sh
-# tap.sh -- sourced by every test: a scratch directory, ok, no, is, skip, and a plan at the end
+# tap.sh -- sourced by every test: a scratch folder, the checks ok, no, warns, is, skip, and the plan at the end
 #
-# The tools are on PATH; $top is the project, $shared the folder of trial data
-# (real models and texts) or empty: tests that want it call need_shared.
+# The tools are on PATH. $top is the project. $shared is the folder of trial data (real models and texts), or empty: a
+# test that needs it skips these checks.
 set -u
 top=${top:-$(cd "$(dirname "$0")/.." && pwd)}
 n=0 bad=0
 tmp=$(mktemp -d) && cd "$tmp" || exit 1
 trap 'rm -rf "$tmp"' EXIT
 PATH=${PTQ_BIN:-$top/bin}:$top/tests/lib:$PATH
-# py FUNCTION ARGUMENT...: Python of tests/lib/NAME.py, where NAME.t is the test, or of tests/lib/h5.py (tests/lib/py)
+# py FUNCTION ARGUMENT...: calls a function of tests/lib/NAME.py for the test NAME.t, or of tests/lib/h5.py
 PTQ_TEST=$(basename "${0%.*}") PTQ_TEST_PID=$$
 export PTQ_TEST PTQ_TEST_PID
 export LC_ALL=C
 shared=${PTQ_SHARED:-$top/../shared}/data
 [ -d "$shared" ] || shared=
 
-# A failed test explains itself on standard error, which prove shows. Some models of tests are made by hand and have no
-# basis, and some are evaluated on the tokens that calibrated them: these two warnings do not count.
+# A failed check prints the reason on standard error, which prove shows. Some models of tests are made by hand and have
+# no basis, and some are evaluated on their calibration tokens: these two warnings do not count.
 unmade=': warning: .*: \(has no attribute basis: \|was calibrated on tokens \)'
 # ok NAME COMMAND...: the command succeeds
 ok() {
@@ -25,15 +25,16 @@ ok() {
 	if "$@" >ok.out 2>ok.err; then echo "ok $n - $what"
 	else bad=1; echo "not ok $n - $what"; { echo "# $what"; sed 's/^/# /' ok.out ok.err; } >&2; fi
 }
-# message_of FILE: sets $said to its last line that is no warning and no hint ("try '...'"), $lines to their number
+# message_of FILE: sets $lines to the number of its lines that are neither warnings nor hints ("try '...'"), and $said
+# to the last of them
 message_of() {
 	lines=0 said=
 	while IFS= read -r line || [ -n "$line" ]; do
 		case $line in '' | "try '"* | *': warning: '*) ;; *) lines=$((lines + 1)) said=$line ;; esac
 	done <"$1"
 }
-# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, apart from warnings, one line, which matches
-# the pattern
+# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, apart from warnings, prints one line, which
+# matches the pattern
 no() {
 	n=$((n + 1)); what=$1 status=$2 pattern=$3; shift 3
 	"$@" >no.out 2>no.err </dev/null; got=$?
@@ -48,7 +49,7 @@ no() {
 		} >&2
 	fi
 }
-# warns NAME PATTERN COMMAND...: the command succeeds, with one warning, which matches the pattern
+# warns NAME PATTERN COMMAND...: the command succeeds and prints one warning, which matches the pattern
 warns() {
 	n=$((n + 1)); what=$1 pattern=$2; shift 2
 	"$@" >warns.out 2>warns.err </dev/null; got=$?
@@ -60,6 +61,7 @@ warns() {
 		{ echo "# $what: status $got, wanted one warning like '$pattern':"; sed 's/^/# /' warns.err; } >&2
 	fi
 }
+# is NAME VALUE EXPECTED: the values are equal
 is() {
 	n=$((n + 1))
 	if [ "$2" = "$3" ]; then

@@ -1,10 +1,11 @@
 #!/bin/sh
-# valgrind.sh -- `make valgrind`: the unit tests that are short, and every tool on the smallest model, to a file and
-# to a pipe; a read or a write out of place and a decision on a value never set are errors
+# valgrind.sh -- `make valgrind`: the short unit tests, and every tool on the smallest model, to a file and to a pipe
+#
+# Errors are reads and writes outside of allocated memory, and branches on uninitialized values.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 build=${PTQ_BUILD:-$top/build}
-# valgrind 3.19 knows no AVX-512
+# valgrind 3.19 does not support AVX-512
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_CORETYPE=Haswell PTQ_CPU="${PTQ_CPU:-avx2}"
 grind() { valgrind -q --suppressions="$top/tests/valgrind.supp" --max-stackframe=8388608 --error-exitcode=99 "$@"; }
 through_pipe() { { grind "$@"; echo $? >status; } | cat >piped && test -s piped && test "$(cat status)" = 0; }
@@ -50,6 +51,6 @@ pipe model-import "$top/tests/tiny"
 cp piped stream
 pipe dpq-run --compensate none --group 4 stream
 for reader in safetensors tokenizer picture; do
-	ok "$reader, what fuzzing started from" grind "$build/fuzz/$reader" 200 "$top/tests/fuzz/seeds/$reader"/*
+	ok "$reader, the seeds of the fuzzer" grind "$build/fuzz/$reader" 200 "$top/tests/fuzz/seeds/$reader"/*
 done
 done_testing

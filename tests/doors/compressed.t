@@ -1,6 +1,7 @@
 #!/bin/sh
-# Folders of `model-export --to compressed-tensors` as their package dequantizes them, and as transformers loads and
-# runs them: weights and logits are those of `--to hf`, bit for bit. Adapters as PEFT adds them.
+# compressed.t -- folders of `model-export --to compressed-tensors`, dequantized by the package and run by transformers
+#
+# Weights and logits equal those of `--to hf`, bit for bit. PEFT adds the adapters.
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"
 need_peers torch transformers compressed_tensors safetensors peft h5py
@@ -13,7 +14,7 @@ sample-tokens -q --length 1024 --ctx 128 prose.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 128 prose.h5 -o hessian.h5
 printf '%s\n' '*/down_proj storage=int8 group=channel' '*/q_proj keep' '*/o_proj storage=e4m3fn group=channel' >plan
 
-# make NAME MODEL DTYPE OPTION...: a folder of codes, and the same weights plainly
+# make NAME MODEL DTYPE OPTION...: a folder of codes, and a folder of the same weights unquantized
 names=
 make() {
 	name=$1 model=$2 dtype=$3; shift 3
@@ -37,7 +38,7 @@ make dpq prose f32 --storage uint4 -g 64 --compute e4m3fn --act-mode none
 make mixed prose f32 --plan plan --storage int4 -g 64
 make w8a8 prose f32 --storage int8 -g channel --act-format int8 --act-mode dynamic-token
 make w4a8 prose f32 --storage int4 -g 64 --act-format int8 --act-mode dynamic-token
-# The package takes it for an error that it leaves a static scale of inputs over.
+# The package reports an error for a static scale of inputs, which it does not use.
 files=$names
 make fp8-static prose f32 --storage e4m3fn -g tensor --act-format e4m3fn --act-mode static-tensor --hessian hessian.h5
 before=$names names=
@@ -56,19 +57,19 @@ files=$files$names names=$before$names
 # shellcheck disable=SC2086
 peer dequantized_by_peer $files >peers 2>peers.err || cat peers.err >&2
 for name in $files; do
-	is "$name: dequantized by compressed-tensors" "$(sed -n "s/^$name	//p" peers)" equal
+	is "$name: weights dequantized by compressed-tensors" "$(sed -n "s/^$name	//p" peers)" equal
 done
 # shellcheck disable=SC2086
 peer loaded_by_peer $names >peers 2>peers.err || cat peers.err >&2
 for name in $names; do
-	is "$name: weights and logits of transformers" "$(sed -n "s/^$name	//p" peers)" equal
+	is "$name: weights and logits by transformers" "$(sed -n "s/^$name	//p" peers)" equal
 done
 
-# A branch: sums of the adapter's products are in another order than those of one matrix.
+# A branch: the products of an adapter are summed in another order than those of one matrix.
 fbq-run -q --storage int4 -g 64 --rank 8 --steps 3 --hessian hessian.h5 prose.h5 -o branch.h5
 model-export -q --to compressed-tensors --adapter adapter -o branch branch.h5
 model-export -q -o branch-plain branch.h5
 peer with_adapter branch adapter branch-plain >peers 2>peers.err || cat peers.err >&2
 near 'a branch as an adapter of PEFT: likelihood' "$(cut -f1 peers)" "$(cut -f2 peers)" 1e-6
-is 'without it another one' "$(awk '{ d = $3 - $2; print (d * d > 1e-8 ? "yes" : d) }' peers)" yes
+is '... another likelihood without the adapter' "$(awk '{ d = $3 - $2; print (d * d > 1e-8 ? "yes" : d) }' peers)" yes
 done_testing

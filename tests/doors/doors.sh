@@ -1,12 +1,12 @@
 # shellcheck shell=sh
-# doors.sh -- sourced by tests of what other programs make of our files, and we of theirs: tap.sh, and peer
+# doors.sh -- sourced by tests of exchange with other programs, in both directions: tap.sh, and peer
 #
-# PEERS is a Python that has the packages (default: python3). These tests are run by `make check-doors` alone.
+# PEERS is a Python that has the packages (default: python3). Only `make check-doors` runs these tests.
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/tap.sh
 . "$top/tests/tap.sh"
 PEERS=${PEERS:-python3}
-# peer FUNCTION ARGUMENT...: as py (tests/tap.sh), by that Python
+# peer FUNCTION ARGUMENT...: as py (tests/tap.sh), with that Python
 peer() { "$PEERS" -B "$top/tests/lib/py" "$@"; }
 # need_peers MODULE...: skips the test if one of them is missing
 need_peers() {

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Checkpoints that compressed-tensors itself writes, imported: weights are those that the package dequantizes, in
-# float32, bit for bit. Those of quant_method fp8 as transformers dequantizes them.
+# import-packed.t -- imports of checkpoints that compressed-tensors and transformers write
+#
+# Imported weights equal those that the package dequantizes in float32, bit for bit. Checkpoints with quant_method fp8
+# are dequantized by transformers.
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"
 need_peers torch transformers compressed_tensors safetensors h5py
@@ -20,8 +22,8 @@ model-import -q deepseek -o deepseek.h5 2>said || cat said >&2
 model-export -q --dtype f32 -o deepseek-plain deepseek.h5
 is 'fp8: weights as transformers dequantizes them' "$(peer equal_to_peer deepseek deepseek-plain)" equal
 
-# Likelihoods, where inputs are not rounded: with rounded ones another order of sums moves the mean of either program by
-# 1e-3, since what falls to the other side of a tie is a step away in all later layers.
+# Likelihoods only where inputs are not rounded. With rounded inputs another order of sums changes the mean of either
+# program by 1e-3, because an input near a tie changes by a step, and so do all later layers.
 sample-tokens -q --length 2048 --ctx 128 prose.h5 -o tokens.h5
 py no_bos tokens.h5
 few='int4 uint4 fp8 mxfp4'
@@ -29,6 +31,6 @@ few='int4 uint4 fp8 mxfp4'
 peer likelihoods tokens.h5 $few >peers 2>peers.err || cat peers.err >&2
 for s in $few; do
 	nll=$(eval-ppl -q --ctx 128 --tokens tokens.h5 "$s.h5" 2>/dev/null | awk '$1 == "nll" { print $2 }')
-	near "$s: likelihood of transformers" "$(sed -n "s/^$s	//p" peers)" "$nll" 1e-6
+	near "$s: the likelihood by transformers" "$(sed -n "s/^$s	//p" peers)" "$nll" 1e-6
 done
 done_testing
