@@ -32,7 +32,7 @@ def ladder(f):
         g["a"], g["b"], g = n, n, n
 
 
-# the address of a dataset, its length, the end of the file
+# the address and length of a dataset, the end of the file
 def patch(path, make):
     raw = bytearray(open("model.h5", "rb").read())
     make(raw)
@@ -117,7 +117,7 @@ def streams():
     put("inside", *a[:2], b"x", *a[2:])
 
 
-def held():  # the result that has no name yet
+def held():  # the open result file, which has no name yet
     return [name for name in os.listdir("out") if name.startswith(".ptq")]
 
 
@@ -137,9 +137,9 @@ def signals(name):
                 command + list(more), stdin=subprocess.PIPE, stderr=open("said", "wb"), bufsize=0, **streams
             )
 
-        def feed(self, bytes):  # until the tool has read them
+        def feed(self, bytes):  # returns when the tool has read them
             try:
-                self.child.stdin.write(bytes) if bytes else 0  # all: it blocks
+                self.child.stdin.write(bytes) if bytes else 0  # writes all: the pipe blocks
             except BrokenPipeError:
                 pass
             left = struct.pack("i", 1)
@@ -174,7 +174,7 @@ def signals(name):
         if held() and number != signal.SIGKILL:
             wrong.append(f"{i}: left {held()}")
     clear()
-    # once bytes have come out of it, more than the reader takes
+    # after more bytes of output than the reader reads
     tool, fed, came = Tool(stdout=subprocess.PIPE), 0, b""
     os.set_blocking(tool.child.stdin.fileno(), False)
     os.set_blocking(tool.child.stdout.fileno(), False)

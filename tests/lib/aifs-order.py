@@ -69,7 +69,7 @@ def make():
         ("flat", [1, 2]),
     ):
         tokens(f"span-{name}.h5", 4, modality=[0, 1, 1, 0], image_span=np.array(s))
-    # text first, by another tool: the visual tokens stand last, and not in their order
+    # text first, as another tool might order it: visual tokens are last, and not in order
     tokens("other.h5", 6, modality=[0, 0, 0, 0, 1, 1], index=np.array([5, 0, 4, 1, 3, 2], "i4"))
     tokens(
         "split.h5",
@@ -85,7 +85,7 @@ def moved(before, after):
     n = len(a["tokens"])
     s = a["sequence"][...] if "sequence" in a else [0, n]
     m, at = a["modality"][...], []
-    for first, end in zip(s, s[1:]):  # sorted() keeps what is equal in its order
+    for first, end in zip(s, s[1:]):  # sorted() is stable
         at += sorted(range(first, end), key=lambda i: m[i] == 0)
     start = np.repeat(s[:-1], np.diff(s))
     assert (b["index"][...] == np.array(at) - start).all() and b["index"].dtype == "i4"
@@ -156,7 +156,7 @@ def likelihoods(path):
             x, y = a["nll_of_target"][...], b["nll_of_target"][...]
             k = 0
             assert v[0]["tokens"] == v[1]["tokens"] == str(len(x))
-            for first, end in zip(s, s[1:]):  # of each row the place of its target among those of the sequence
+            for first, end in zip(s, s[1:]):  # for each row the place of its target in the sequence
                 at = [0] * bos + [i + bos for i in g["index"][first:end] if i + 1 < end - first]
                 n = len(at)
                 assert (a["target"][k : k + n][at] == b["target"][k : k + n]).all()

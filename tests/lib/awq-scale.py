@@ -32,7 +32,7 @@ def search(ref, name, bits, group, said, after, *inputs):
             q[:, g : g + group] = (np.clip(np.rint(w / s) + z, 0, top) - z) * s
         return q
 
-    def inputs_of(p):  # H and mean |x|; with the prior of an expert that few tokens reached, of in tokens
+    def inputs_of(p):  # H and mean |x|; for an expert with few tokens including its prior, which counts as `in` tokens
         g = h[p]
         H, x = (g[m][()].astype("f8") for m in ("hessian", "mean_abs"))
         c, n = float(g["count"][()]), len(x)
@@ -79,7 +79,7 @@ def search(ref, name, bits, group, said, after, *inputs):
                 o = float(name.startswith("gemma") and m == "weight")
                 c = (a[source][m][()].astype("f8") + o) / s - o
                 assert abs(b[source][m][()] - c).max() <= 2**-23 * (abs(c) + 1).max(), (source, m)
-    assert max(used) > 0, used  # or there is nothing to see
+    assert max(used) > 0, used  # otherwise nothing is tested
     for p, W in want.items():
         assert abs(b[p]["weight"][()] - W).max() <= 2**-23 * abs(W).max(), p
 
@@ -117,7 +117,7 @@ def no_worse(said):
     old, new = (table(f, "error") for f in ("before", "after"))
     near, best = (table(said, c) for c in ("nearest", "scaled"))
     assert len(near) == 12
-    for p in near:  # rows of up_proj are scaled, too: they weigh otherwise there
+    for p in near:  # rows of up_proj are scaled, too, so they have other weights there
         assert abs(old[p] / near[p] - 1) < 1e-4 and ("up_proj" in p or abs(new[p] / best[p] - 1) < 1e-4), (
             p,
             old[p],
@@ -178,7 +178,7 @@ def no_input_worse(ref, name):
             p.rsplit("/", 1)[1] if "down" in p or "o_proj" in p or "fc2" in p or "out_proj" in p else ""
         )
         if "expert" in p:
-            continue  # whose Hessians have a prior
+            continue  # their Hessians have a prior
         t = sums.setdefault(key, [0, 0])
         t[0] += float(x) * whole
         t[1] += float(y) * whole

@@ -30,7 +30,7 @@ def moved(one, other):
     print(basis, "same" if max(far) < 2**-4 else "other", f"{max(far):.3g}")
 
 
-def order(name):  # embeddings, blocks by number, the rest; each by path, numbers as numbers
+def order(name):  # embeddings, blocks by number, the rest; each by path in natural order
     block = re.match(r"model\.layers\.(\d+)\.", name)
     part = 0 if name.startswith("model.embed_tokens") else 1 + int(block[1]) if block else 10**9
     return part, [int(x) if x.isdigit() else x for x in name.split(".")]
@@ -59,7 +59,7 @@ def digest(folder):
 
 
 def change_weights(folder, kind, value):
-    """Weights in a folder, changed: by a factor, or rounded to a share of their largest."""
+    """Changes weights in a folder: multiplies by a factor, or rounds to a fraction of the largest."""
     path, what, x = folder + "/model.safetensors", kind, float(value)
     raw = bytearray(open(path, "rb").read())
     (n,) = struct.unpack("<Q", raw[:8])

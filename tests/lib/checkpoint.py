@@ -1,4 +1,4 @@
-"""checkpoint.py -- folders of Hugging Face, for tests of several tools: types, bit fields and layers of packed
+"""checkpoint.py -- Hugging Face folders, for tests of several tools: types, bit fields and layers of packed
 checkpoints, readers and writers of safetensors"""
 
 import json
@@ -18,25 +18,25 @@ FP4 = np.concatenate([FP4, -FP4]).astype("f4")
 
 
 def identical(a, b):
-    """Same shape, same type, same bytes: -0 is not 0."""
+    """Same shape, type and bytes; -0 differs from 0."""
     a, b = np.asarray(a), np.asarray(b)
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
 
 
 # --- types and bit fields ---
 def half(a):
-    """bf16 of f32, to nearest, ties to even, as bits."""
+    """f32 rounded to bf16, to nearest, ties to even, as bits."""
     u = np.ascontiguousarray(a, "f4").view("u4")
     return ((u + 0x7FFF + (u >> 16 & 1)) >> 16).astype("u2")
 
 
 def single(t):
-    """A tensor of bf16 (as bits), f16 or f32 in f32."""
+    """A tensor of bf16 (as bits), f16 or f32, converted to f32."""
     return (t.astype("u4") << 16).view("f4") if t.dtype == "u2" else t.astype("f4")
 
 
 def fp8(code):
-    """Numbers of e4m3fn: sign, 4 bits of exponent with bias 7, 3 of mantissa."""
+    """Values of e4m3fn codes: sign, 4 bits of exponent with bias 7, 3 bits of mantissa."""
     sign, e, m = code >> 7, (code >> 3 & 15).astype("i4"), (code & 7).astype("f8")
     x = np.where(e > 0, np.ldexp(1 + m / 8, e - 7), np.ldexp(m / 8, -6))
     assert not (code & 127 == 127).any()
@@ -44,18 +44,18 @@ def fp8(code):
 
 
 def power(e):
-    """2^(e - 127), e8m0."""
+    """Values of e8m0 codes, 2^(e - 127)."""
     return np.ldexp(np.float32(1), e.astype("i4") - 127)
 
 
 def fields(words, bits, n):
-    """n fields of so many bits along the last axis, from the lowest bit of each row of words on."""
+    """n fields of `bits` bits along the last axis, from the lowest bit of each row of words."""
     b = np.unpackbits(np.ascontiguousarray(words).view("u1"), axis=-1, bitorder="little")[..., :n * bits]
     return (b.reshape(*b.shape[:-1], n, bits) << np.arange(bits)).sum(-1, dtype="i4")
 
 
 def dense(codes, bits):
-    """What fields() reads: one behind the other in words of 32 bits."""
+    """The inverse of fields(): codes one after the other in words of 32 bits."""
     rows, n = codes.shape
     b = np.zeros((rows, -(-n * bits // 32) * 32), "u1")
     b[:, :n * bits] = (codes[:, :, None] >> np.arange(bits) & 1).reshape(rows, -1)
@@ -71,7 +71,7 @@ def parts(path):
 
 
 def safetensors(path):
-    """Tensors of a file, as stored, after what every reader checks: no gap, no overlap, aligned."""
+    """Tensors of a file as stored, after the checks of every reader: no gap, no overlap, aligned."""
     header, data, start = parts(path)
     assert header.pop("__metadata__") == {"format": "pt"}
     found, end = {}, 0
@@ -85,7 +85,7 @@ def safetensors(path):
 
 
 def folder(path):
-    """All tensors of a folder, of one file or by its index."""
+    """All tensors of a folder, from one file or by its index."""
     index = os.path.join(path, "model.safetensors.index.json")
     if not os.path.exists(index):
         return safetensors(os.path.join(path, "model.safetensors"))
@@ -108,7 +108,7 @@ def config(path):
 
 
 def save(path, tensors, config):
-    """A folder of tensors, name: (dtype, array), at any place in the file."""
+    """Writes a folder of tensors, name: (dtype, array), at any place in the file."""
     os.makedirs(path)
     header, body = {}, b""
     for name, (dtype, a) in tensors.items():
@@ -124,15 +124,15 @@ def save(path, tensors, config):
 
 
 def load(path):
-    """What save() wrote."""
+    """Reads the tensors that save() wrote."""
     header, data, _ = parts(os.path.join(path, "model.safetensors"))
     return {name: (h["dtype"], np.frombuffer(data[slice(*h["data_offsets"])], TYPES[h["dtype"]]).reshape(h["shape"]))
             for name, h in header.items()}, config(path)
 
 
-# --- layers of models here ---
+# --- layers of model files ---
 def units(g):
-    """Units and scales of a layer, [out, in] each, by the reader for Python: a weight is their product."""
+    """Units and scales of a layer, [out, in] each, by the reader for Python; a weight is their product."""
     layer = ptqtools.Layer(g.id)
     wide = lambda t: np.broadcast_to(np.atleast_2d(t)[:, layer.group_index], layer.shape)
     units = ptqtools.grids[layer.storage][layer.codes] - (0 if layer.zero is None else wide(layer.zero))
@@ -149,8 +149,8 @@ def weights(g):
 
 
 def reported(model, report, written):
-    """The report has the relative Frobenius norm of the change of each weight that changed, and the largest;
-    written(name, shape): the weight that a reader finds, in double."""
+    """The report has the relative Frobenius norm of the change of each changed weight, and the largest change;
+    written(name, shape): the weight that a reader reads, in double."""
     with open(report) as f:
         lines = dict(line.split("\t") for line in f.read().splitlines()[1:])
     worst = float(lines.pop("all"))
@@ -159,13 +159,13 @@ def reported(model, report, written):
         for path in layers_of(f):
             w, name = weights(f[path]), path.replace("/", ".")
             change = np.linalg.norm(written(name, w.shape) - w) / np.linalg.norm(w)
-            # of float32 products, six digits are printed
+            # float32 products, printed with six digits
             assert abs(float(lines.pop(name, 0)) - change) <= 1e-5 * change, (name, change)
     assert not lines
 
 
 def middle(source, path, but=""):
-    """Zero points that are the middle code, of all layers but one, and codes from the least on, the largest too."""
+    """Sets zero points to the middle code, except in layers named `but`; codes from the smallest to the largest."""
     with copied(source, path) as f:
         for g in (f[name] for name in layers_of(f) if not but or but not in name):
             top = 1 << g.attrs["bits"]
@@ -176,7 +176,7 @@ def middle(source, path, but=""):
 
 
 def divisor(path):
-    """A divisor of scales that is a power of two, so that f16 has the quotients."""
+    """Sets the divisor of scales to a power of two, so that f16 represents the quotients."""
     with h5py.File(path, "r+") as f:
         for name in layers_of(f):
             if "scale_tensor" in f[name]:

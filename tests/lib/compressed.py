@@ -1,4 +1,4 @@
-"""compressed.py -- Python of tests/compressed.t: a reader of compressed-tensors folders, and what layers should be"""
+"""compressed.py -- Python of tests/compressed.t: a reader of compressed-tensors folders, and the expected layers"""
 
 import json
 import os
@@ -13,12 +13,12 @@ from lib.h5 import copied, layers_of
 
 
 def fits(name, targets):
-    """Whether the name is one of the targets, or begins as a pattern of theirs says."""
+    """Whether the name is one of the targets, or its start matches one of their patterns."""
     return any(re.match(t[3:], name) if t.startswith("re:") else t == name for t in targets)
 
 
 class Folder:
-    """What a folder says of its linear layers, by config.json and by names of tensors alone."""
+    """The linear layers of a folder, from config.json and names of tensors only."""
 
     def __init__(self, path):
         self.tensors, self.config = folder(path), config(path)
@@ -80,7 +80,7 @@ class Folder:
 
 
 def packed(model, path):
-    """Every layer of the folder is the model's, bit for bit; nothing is left but plain tensors of the model."""
+    """Every layer of the folder equals the model's, bit for bit; the other tensors are plain tensors of the model."""
     here, plain, n = Folder(path), {}, 0
     with h5py.File(model) as f:
         names = {name for name in layers_of(f) if "/branch_" not in name}
@@ -102,12 +102,12 @@ def packed(model, path):
     assert n
     for name, t in here.tensors.items():
         assert t.shape == plain[name], name
-        if t.ndim == 2 and "embed" not in name:         # a linear layer that stays plain
+        if t.ndim == 2 and "embed" not in name:         # a linear layer that is not quantized
             assert here.scheme(name.rpartition(".")[0]) is None, name
 
 
 def kinds(path):
-    """Format, bits, symmetric, strategy, group and inputs of the groups of a folder, one a line."""
+    """Format, bits, symmetric, strategy, group and inputs of the groups of a folder, one per line."""
     for g in Folder(path).q["config_groups"].values():
         w, x = g["weights"], g["input_activations"]
         print(g["format"], w["num_bits"], "symmetric" if w["symmetric"] else "asymmetric", w["strategy"],
@@ -115,7 +115,7 @@ def kinds(path):
 
 
 def adapter(model, path, kind="F32"):
-    """Every branch of the model is in the adapter, in the place of its layer, each number rounded once."""
+    """Every branch of the model is in the adapter, with the name of its layer, each number rounded once."""
     found = safetensors(os.path.join(path, "adapter_model.safetensors"))
     with open(os.path.join(path, "adapter_config.json")) as f:
         c = json.load(f)
@@ -138,7 +138,7 @@ def adapter(model, path, kind="F32"):
 
 
 def joined(base, adapter, dense):
-    """Weights of the folder of plain ones and B A are those of the folder with branches: sums of `rank` terms."""
+    """Weights of the plain folder plus B A equal those of the folder with branches, to rounding of `rank` terms."""
     w, wanted = folder(base), folder(dense)
     found = safetensors(os.path.join(adapter, "adapter_model.safetensors"))
     assert found
@@ -162,7 +162,7 @@ def ignored(path):
 
 
 def dequantized(path, dense):
-    """Units times scales are the weights of the folder of plain ones, rounded once."""
+    """Units times scales, rounded once, are the weights of the plain folder."""
     here = Folder(path)
     for name, t in folder(dense).items():
         stem = name.rpartition(".")[0]
@@ -186,7 +186,7 @@ def order(source, path):
 
 
 def dense(source, path):
-    """Layers that are plain, beside their branches."""
+    """A copy with plain weights in place of quantized ones, with the branches."""
     with copied(source, path) as f:
         for name in [n for n in layers_of(f) if "/branch_" not in n]:
             g = f[name]
@@ -223,13 +223,13 @@ def read_by_peer(path):
 
 
 def dequantized_by_peer(*names):
-    """Whether the package makes the weights of NAME-plain of the folder NAME, file by file."""
+    """Whether the package dequantizes the folder NAME to the weights of NAME-plain, file by file."""
     import torch
     from compressed_tensors.entrypoints.convert import CompressedTensorsDequantizer, convert_checkpoint
 
     types = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
     for name in names:
-        # a target "Linear" stands for every tensor there
+        # a target "Linear" means every tensor there
         ignore = ["re:.*norm.*", "re:.*embed.*"]
         dtype = types[Folder(name).config["dtype"]]
         convert_checkpoint(name, name + "-by-peer", CompressedTensorsDequantizer(name, ignore=ignore, dtype=dtype))
@@ -248,7 +248,7 @@ def loaded_by_peer(*names):
         here = Folder(name)
         q = here.q["config_groups"]["group_0"]
         inputs = q["input_activations"]
-        # packed zero points are loaded where weights are dequantized at once, but not otherwise
+        # packed zero points are loaded only if weights are dequantized at once
         how = {} if q["weights"]["symmetric"] else dict(
             quantization_config=transformers.CompressedTensorsConfig(dequantize=True))
         model = getattr(transformers, here.config["architectures"][0])
@@ -265,7 +265,7 @@ def loaded_by_peer(*names):
 
 
 def with_adapter(base, adapter, dense):
-    """Mean likelihoods, of float32 logits: of the folder with the adapter, of the dense one, of the folder alone."""
+    """Mean likelihoods from float32 logits: of the folder with the adapter, the dense folder, the folder alone."""
     import peft
     import torch
     import transformers
@@ -280,5 +280,5 @@ def with_adapter(base, adapter, dense):
 
     load = transformers.AutoModelForCausalLM.from_pretrained
     model = load(base)
-    alone = nll(model)      # its weights are there once it has run
+    alone = nll(model)      # its weights are dequantized after the first run
     print(nll(peft.PeftModel.from_pretrained(model, adapter)), nll(load(dense)), alone, sep="\t")

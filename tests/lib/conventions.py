@@ -119,7 +119,7 @@ def shards():
 
 
 def slid(ids):
-    """Positions of windows of 100, each 40 further, over the ids and a BOS."""
+    """Positions of windows of 100 with stride 40, over the ids and a BOS."""
     n, rows = int(ids) + 1, 0
     for b in range(0, n, 40):
         rows += min(100, n - b)

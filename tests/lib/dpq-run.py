@@ -16,7 +16,7 @@ def make(model, other):
     with create("tokens.h5", "tokens") as f:
         d = f.create_dataset("tokens", data=r.integers(3, 60, 2000).astype("i4"))
         d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
-    # a layer without a model, with a channel that never fires and a row of zeros
+    # a layer without a model, with a dead channel and a row of zeros
     w, x = r.standard_normal((24, 100)).astype("f4"), r.standard_normal((400, 100)) @ r.standard_normal((100, 100))
     x[:, 7] = 0
     w[3] = 0
@@ -136,7 +136,7 @@ def fp4(path, reference, kind):
         assert f["scale_tensor"].shape == (1,) and f["scale_tensor"][0] == ref["nv_tensor"][0]
 
 
-def listed(t):  # the positive numbers of a type; f32:7 those of 7 significant bits at most, 8 at most
+def listed(t):  # the positive numbers of a type; f32:7: of at most 7 significant bits, 8 at most
     if ":" in t:
         x, bits = listed(t.split(":")[0]), int(t.split(":")[1])
         return x[np.frexp(x)[0] * 2.0**bits % 1 == 0]

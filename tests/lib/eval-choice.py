@@ -21,7 +21,7 @@ def put(path, lines):
 def make(ref):
     r = np.random.default_rng(5)
 
-    def change(path, source, edit=None, **config):  # a model of bytes
+    def change(path, source, edit=None, **config):  # a model with byte tokens
         with copied(source, path) as f:
             c = json.loads(f["config"][()])
             old = c["vocab_size"]
@@ -70,7 +70,7 @@ def make(ref):
 
 
 def alone(record, model, questions, add, encode):
-    """The likelihoods of a record against those that eval-ppl gives each context and choice as a text of its own."""
+    """Compares the likelihoods of a record with eval-ppl on each context and choice as a separate text."""
     add = int(add)
 
     def ids(text):

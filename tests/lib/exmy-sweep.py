@@ -69,7 +69,7 @@ def values(page):
                 2 ** n[0] - (f[0] == "i"),
                 math.inf,
             )
-        size[f] = codes // 2 if f in known or f[0] == "e" else codes  # on the page: of floats those without the sign
+        size[f] = codes // 2 if f in known or f[0] == "e" else codes  # floats, as in the paper: without the sign
         want = {c: rule(c) for c in range(codes) if abs(rule(c)) <= top}
         assert set(got) == set(want), f
         for c in got:
@@ -82,7 +82,7 @@ def values(page):
         got, at = table[f], int(first)
         for v in values:
             while at not in got:
-                at += 1  # a code that stands for none
+                at += 1  # a code without a value
             assert np.float32(got[at]) == got[at] == np.float32(v) and math.copysign(1, got[at]) == math.copysign(
                 1, float(v)
             ), (line, at, got[at])

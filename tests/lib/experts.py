@@ -15,7 +15,7 @@ def tokens(name, ids):
 
 
 class Experts:
-    """Of a block of a reference: inputs of the layers of each expert, plainly, of the first tokens of the text."""
+    """Inputs of the layers of each expert in a block of a reference, by a plain computation on the first tokens."""
 
     def __init__(self, model, block, tokens):
         c = json.loads(model["config"][()])
@@ -28,7 +28,7 @@ class Experts:
         logits = self.x @ w("gate").T
         k = c["num_experts_per_tok"]
         choice = np.sort(np.argsort(-logits, 1, kind="stable")[:, :k])
-        assert (choice == chosen).all()  # the routing of transformers
+        assert (choice == chosen).all()  # as in transformers
         self.inner, self.rows = [], []
         for e in range(logits.shape[1]):
             gate, up = (self.x @ w(f"experts/{e}/{n}").T for n in self.names[:2])
@@ -36,7 +36,7 @@ class Experts:
             self.rows.append((choice == e).any(1))
 
     def inputs(self, e, name):
-        """Of all tokens, and which of them reach it."""
+        """Inputs of all tokens, and which of them reach the expert."""
         return (self.inner[e] if name == self.names[2] else self.x), self.rows[e]
 
 
@@ -49,8 +49,8 @@ def near(got, want, what, by=2e-5):
 
 def same_counts(x, y, what):
     """
-    Sums of other rows round otherwise: by some 2^-20 of a number, which crosses an edge of bins 1/64 to 1/128 wide once
-    in 2^12 times, small differences of large numbers more often. One may do so however few there are.
+    Sums over other rows round differently, by some 2^-20 of a number. Such a change crosses an edge of bins 1/64 to
+    1/128 wide once in 2^12 times; small differences of large numbers do so more often. One number may always do so.
     """
     assert x.sum() == y.sum() and np.abs((x - y).cumsum()).max() <= 1 + 1e-3 * x.sum(), (
         what,

@@ -21,7 +21,7 @@ def make(top):
 
     dice = np.random.default_rng(1)
 
-    # Models with what GGUF does not know left out: a window.
+    # Models without settings that GGUF does not support: a window.
     names = (
         'llama-gqa',
         'llama-rope',
@@ -42,7 +42,7 @@ def make(top):
     for name in names:
         write(name + '.gguf', *gguf.model(name + '.h5'))
 
-    # And with what GGUF does not know of blocks and windows that differ.
+    # Models with settings that GGUF does not support: blocks and windows that differ.
     def patch(name, *changes):
         if not os.path.exists(ref + name + '.h5'):
             return
@@ -54,7 +54,7 @@ def make(top):
             if name.endswith('-moe'):  # the one of two blocks that has experts
                 del f['model/layers/0']
                 f.move('model/layers/1', 'model/layers/0')
-            if name.startswith('gemma'):  # norms that are what adding 1 and subtracting it leaves
+            if name.startswith('gemma'):  # norms rounded as if 1 were added and subtracted
 
                 def round(p, o):
                     if 'norm' in p and isinstance(o, h5py.Dataset):
@@ -101,7 +101,7 @@ def make(top):
     )
     write('strange.gguf', V, T | {'blk.0.attn_rot.weight': ((3,), 'F32', bytes(12)), 'ids': ((2,), 26, bytes(8))})
 
-    # Every type, as tensors of no class and in rows that are permuted.
+    # Every type, as tensors of no class and in permuted rows.
     more, want = {}, {}
     for kind, (_, length, size) in gguf.TYPES.items():
         if length > 1:
@@ -201,7 +201,7 @@ def make(top):
         write(f'bad-neox-{name}.gguf', N | {'gptneox.rope.dimension_count': n}, X)
     write('bad-neox-apart.gguf', N | {'gptneox.attention.head_count_kv': 1}, X)
     write('bad-neox-heads.gguf', N, X | {'blk.0.attn_qkv.weight': ((70, 24), 'F32', bytes(70 * 24 * 4))})
-    # Tokenizers: of SentencePiece's kind, with scores drawn by dice; byte-level BPE by each name of its pre-tokenizer.
+    # Tokenizers: SentencePiece with random scores; byte-level BPE with each name of its pre-tokenizer.
     tok = 'tokenizer.ggml.'
     pieces = ['<unk>', '<s>', '</s>', '\u2581'] + list('abcde') + ['\u00e9', '<u>']
     while len(pieces) < 61:
@@ -318,7 +318,7 @@ def same_tensors(one, other):
                 {p: o} if isinstance(o, h5py.Dataset) and p[:5] != 'test/' and p not in ('config', 'tokenizer') else {}
             )
         )
-        return t | {p: f[p] for p in TIED if p in f}  # of two links only one is visited
+        return t | {p: f[p] for p in TIED if p in f}  # visit() visits only one of two links
 
     x, y = tree(a), tree(b)
     assert set(x) == set(y), set(x) ^ set(y)
@@ -432,12 +432,12 @@ def same_tokenizer(a, b):
 
 
 def split_twice(merges):
-    """Where two neighbouring merges make one token."""
+    """The first place where two neighbouring merges make one token."""
     return next(i for i in range(len(merges) - 1) if ''.join(merges[i]) == ''.join(merges[i + 1]))
 
 
 def said():
-    """Models with a tokenizer that is changed."""
+    """Writes models with a changed tokenizer."""
 
     def variant(name, change, source='said'):
         shutil.copy(source + '.h5', f'said-{name}.h5')
@@ -492,7 +492,7 @@ def said():
 
 
 def pairs(path):
-    """The same merges, of one token in any order; a token for the id that had none."""
+    """The same merges, those of one token in any order; a token for the id that had none."""
     t, wanted = (json.loads(h5py.File(p)['tokenizer'][()])['model'] for p in (path, 'said-pairs.h5'))
     a, b = t['merges'], wanted['merges']
     assert a != b and sorted(a) == sorted(b) and [''.join(m) for m in a] == [''.join(m) for m in b]

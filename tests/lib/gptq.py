@@ -1,5 +1,5 @@
-"""gptq.py -- Python of tests/gptq.t: a reader of GPTQ folders, a writer of these and of AWQ's, and what their layers
-should be"""
+"""gptq.py -- Python of tests/gptq.t: a reader of GPTQ folders, a writer of GPTQ and AWQ folders, and the expected
+layers"""
 
 import importlib
 import json
@@ -22,7 +22,7 @@ spoil = by_hand.spoil
 
 
 def llama(path):
-    """A Llama whose extents are multiples of 32, so that codes of any width fill words."""
+    """A Llama whose dimensions are multiples of 32, so that codes of any width fill words."""
     rng = np.random.default_rng(11)
     hidden, inner, vocab = 32, 64, 64
     c = dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=hidden, intermediate_size=inner,
@@ -50,7 +50,7 @@ def llama(path):
 
 
 class Folder:
-    """What a folder says of its layers, by its configuration alone."""
+    """The layers of a folder, from its configuration only."""
 
     def __init__(self, path):
         self.tensors, self.q = folder(path), config(path)["quantization_config"]
@@ -64,7 +64,7 @@ class Folder:
                       if n.rpartition(".")[2] not in ("qweight", "qzeros", "scales", "g_idx")}
 
     def layer(self, name):
-        """Codes less their zero points [out, in]; a scale for each; the group of each column."""
+        """Codes minus zero points [out, in]; their scales; the group of each column."""
         bits, size = self.q["bits"], self.q["group_size"]
         words, zeros, scales, index = (self.tensors[f"{name}.{m}"] for m in ("qweight", "qzeros", "scales", "g_idx"))
         (n,), (groups, out) = index.shape, scales.shape
@@ -82,14 +82,14 @@ class Folder:
 
 
 def says(path):
-    """The configuration in a line."""
+    """The configuration in one line."""
     q = Folder(path).q
     print(q["checkpoint_format"], q["bits"], q["group_size"], "symmetric" if q["sym"] else "asymmetric",
           "reordered" if q["desc_act"] else "neighbours")
 
 
 def packed(model, path):
-    """Every layer of the folder is the model's, bit for bit, and so are the other tensors."""
+    """Every layer and every other tensor of the folder equals the model's, bit for bit."""
     here, plain = Folder(path), {}
     with h5py.File(model) as f:
         names = layers_of(f)
@@ -106,7 +106,7 @@ def packed(model, path):
 
 
 def dequantized(path, dense):
-    """Codes less zero points times scales are the weights of the folder of plain ones, rounded once."""
+    """(Codes minus zero points) times scales, rounded once, are the weights of the plain folder."""
     here, wanted = Folder(path), folder(dense)
     for name in here.names:
         u, s, _ = here.layer(name)
@@ -121,7 +121,7 @@ def changed(model, path, report):
 
 
 def groups(source, path, kind):
-    """Groups of columns of other sizes, or of another order than those of a layer of the same tensor."""
+    """Changes groups of columns to other sizes, or another order than in a layer of the same fused tensor."""
     with copied(source, path) as f:
         name = DOWN if kind == "uneven" else "model/layers/0/self_attn/k_proj"
         n = f[name]["codes"].shape[1]
@@ -130,7 +130,7 @@ def groups(source, path, kind):
         f[name].create_dataset("group_index", data=index.astype("i4"))
 
 
-# --- folders by hand, to be imported ---
+# --- folders made by hand, for imports ---
 ZERO = {"sym": lambda dice, b, shape: np.full(shape, 1 << b - 1, "u1"),
         "v1": lambda dice, b, shape: dice.integers(1, 1 << b, shape, "u1"),
         "v2": lambda dice, b, shape: dice.integers(0, 1 << b, shape, "u1")}
@@ -147,7 +147,7 @@ SCHEMES = {
     "awqsym": dict(bits=4, zero="sym", awq=True),
     "awqrow": dict(bits=4, zero="v2", group=-1, awq=True),
 }
-LANES = [0, 2, 4, 6, 1, 3, 5, 7]        # the output of each nibble of a word of AWQ, from the lowest on
+LANES = [0, 2, 4, 6, 1, 3, 5, 7]        # the output of each nibble of a word of AWQ, from the lowest nibble
 
 
 def lanes(codes):
@@ -167,7 +167,7 @@ def config_of(s):
 
 
 def layer_of(dice, s, out, columns):
-    """Members of a layer, and what it is here."""
+    """Tensors of a layer in the folder, and its members in a model file."""
     bits, group, dtype = s["bits"], s.get("group", 16), s.get("dtype", "F16")
     groups = 1 if group == -1 else -(-columns // group)
     codes = dice.integers(0, 1 << bits, (out, columns), "u1")
@@ -189,7 +189,7 @@ def layer_of(dice, s, out, columns):
 
 
 def make(source, path, scheme):
-    """A folder of the plain one's tensors, the layers of blocks packed; PATH.here: what they are."""
+    """A folder of the plain one's tensors with the layers of blocks packed; PATH.here: the expected members."""
     dice, here, tensors, s = np.random.default_rng(3), {}, {}, SCHEMES[scheme]
     for name, t in folder(source).items():
         layer = name.removesuffix(".weight")
@@ -204,7 +204,7 @@ def make(source, path, scheme):
 
 
 def beside(source, path):
-    """The folder as AutoGPTQ wrote it: the configuration in a file of its own."""
+    """The folder as AutoGPTQ wrote it: the configuration in a separate file."""
     shutil.copytree(source, path)
     shutil.copy(source + ".here", path + ".here")
     with open(os.path.join(source, "config.json")) as f:
@@ -218,7 +218,7 @@ def beside(source, path):
 
 # --- tests/doors/gptq.t ---
 def loaded_by_peer(*names):
-    """Whether transformers loads the folder and GPTQModel's weights are those of NAME-plain, in float16."""
+    """Whether transformers loads the folder and GPTQModel's weights equal those of NAME-plain in float16."""
     import torch
     import transformers
     from gptqmodel.nn_modules.qlinear import BaseQuantLinear
@@ -235,7 +235,7 @@ def loaded_by_peer(*names):
 
 
 def quantized_by_peer(source, tokens, path):
-    """The plain folder as GPTQModel quantizes it on 4 windows of 256."""
+    """The plain folder quantized by GPTQModel on 4 windows of 256."""
     with tarfile.open("source.tar", "w") as t:
         t.add(source, ".")
     with open("packed.tar", "wb") as peers.OUT:
@@ -245,7 +245,7 @@ def quantized_by_peer(source, tokens, path):
 
 
 def packed_by_peer(source, path):
-    """The linear layers of blocks of the plain folder, rounded to nearest, as GPTQModel packs them for AWQ."""
+    """The linear layers of blocks of the plain folder, rounded to nearest and packed for AWQ by GPTQModel."""
     import torch
     from gptqmodel.nn_modules.qlinear.torch_awq import AwqTorchLinear
     from safetensors.torch import load_file, save_file
@@ -276,7 +276,7 @@ def packed_by_peer(source, path):
 
 
 def equal_to_peer(path, plain):
-    """Whether GPTQModel's weights of a folder are those of the plain one, in float32, bit for bit."""
+    """Whether GPTQModel's weights of a folder equal those of the plain one in float32, bit for bit."""
     import torch
     from safetensors.torch import load_file
 

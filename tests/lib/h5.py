@@ -1,4 +1,4 @@
-"""h5.py -- what Python of several tests shares: files of the project's kinds, copies with a change, comparisons"""
+"""h5.py -- Python shared by several tests: files of the project's kinds, changed copies, comparisons"""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 
-# What a reference model is tested with.
+# Members of a reference file that only tests use.
 SIDES = {"test", "tokens", "sequence", "modality", "image_span", "image_grid", "images", "position"}
 
 
@@ -22,7 +22,7 @@ def root(f, kind):
 
 @contextlib.contextmanager
 def create(path, kind):
-    """A new file of a kind, open to be written."""
+    """A new file of a kind, open for writing."""
     with h5py.File(path, "w") as f:
         root(f, kind)
         yield f
@@ -30,7 +30,7 @@ def create(path, kind):
 
 @contextlib.contextmanager
 def copied(source, path):
-    """A copy of a file, open to be changed."""
+    """A copy of a file, open for changes."""
     shutil.copy(source, path)
     with h5py.File(path, "r+") as f:
         yield f
@@ -45,20 +45,20 @@ def set_config(f, **changes):
 
 
 def plain(source, path):
-    """A reference model without what it is tested with, so that it is nothing but a model."""
+    """A copy of a reference model without the members that only tests use."""
     with copied(source, path) as f:
         for name in SIDES & set(f):
             del f[name]
 
 
 def remove(path, name):
-    """Takes a member out of a file."""
+    """Removes a member of a file."""
     with h5py.File(path, "r+") as f:
         del f[name]
 
 
 def set_modality(path):
-    """Tokens of two modalities, five of each in turn."""
+    """Gives tokens two modalities, five tokens of each in turn."""
     with h5py.File(path, "r+") as f:
         f["modality"] = np.arange(len(f["tokens"]), dtype="u1") // 5 % 2
 
@@ -77,7 +77,7 @@ def numbers(path):
 
 
 def layers_of(f):
-    """Paths of the layers that are quantized."""
+    """Paths of quantized layers."""
     found = []
     f.visititems(lambda n, g: found.append(n) if isinstance(g, h5py.Group) and "codes" in g else None)
     return found
@@ -119,11 +119,11 @@ def same(a, b, *names):
 
 
 def arguments(path):
-    """Of the last command in the history: what comes after tool and version."""
+    """The last command in the history, without tool and version."""
     with h5py.File(path) as f:
         return f.attrs["history"].split("\n")[0].split(" ", 2)[2]
 
 
 def terminal_there():
-    """A terminal can be opened here."""
+    """Opens a terminal; fails if that is not possible."""
     os.openpty()

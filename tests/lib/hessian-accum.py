@@ -43,7 +43,7 @@ def near(one, other, limit):
             x, y = a[name][...].astype("f8"), d[...].astype("f8")
             names.append(name)
             if name.endswith("histogram") and limit:
-                x, y = x.sum(), y.sum()  # numbers at an edge may be on its other side
+                x, y = x.sum(), y.sum()  # numbers at an edge may be in the next bin
             assert x.shape == y.shape and np.abs(x - y).max() <= limit * np.abs(x).max(), name
 
     b.visititems(look)
@@ -112,7 +112,7 @@ def activations():
         v = x[n]["input"][...].astype("f8")
         assert np.abs(f[n]["hessian"][...] - v.T @ v).max() < 1e-4 and f[n]["count"][()] == 70
         assert np.allclose(f[n]["fourth"][...], (v**4).sum(0), rtol=1e-13, atol=0) and f[n]["fourth"].dtype == "f8"
-        bins = (np.abs(v).astype("f4").view("u4") >> 17).astype(int) - (127 - 24) * 64 + 1  # 64 an octave from 2^-24 on
+        bins = (np.abs(v).astype("f4").view("u4") >> 17).astype(int) - (127 - 24) * 64 + 1  # 64 per octave from 2^-24
         assert (f[n]["histogram"][...] == np.bincount(np.clip(bins.ravel(), 0, 3073), minlength=3074)).all() and f[n][
             "histogram"
         ].dtype == "i8"

@@ -1,4 +1,4 @@
-"""hf.py -- Python of tests/doors/hf.t: models of transformers on the folders that model-export wrote"""
+"""hf.py -- Python of tests/doors/hf.t: models of transformers from the folders that model-export wrote"""
 
 import json
 import os
@@ -13,7 +13,7 @@ REF = os.path.join(os.path.dirname(__file__), "..", "ref")
 
 
 def apart(source, model, tokens):
-    """A reference file as a model, and the tokens that it was run on."""
+    """Splits a reference file into a model and its tokens."""
     plain(source, model)
     with h5py.File(source) as m, create(tokens, "tokens") as t:
         for name in SIDES & set(m) - {"test"}:
@@ -27,13 +27,13 @@ def apart(source, model, tokens):
 
 
 def no_bos(path):
-    """So that windows of the text are 128 of its ids."""
+    """Sets add_bos to 0, so that windows have 128 ids of the text."""
     with h5py.File(path, "r+") as f:
         f["tokens"].attrs["add_bos"] = 0
 
 
 def load(folder, ours=True, dtype="float32", strangers=()):
-    """The model of a folder, which has the tensors of its class, if it is ours, and no others than strangers."""
+    """The model of a folder. A folder of ours must have all tensors of the class, and no others but unknown ones."""
     import torch
     import transformers
 
@@ -41,14 +41,14 @@ def load(folder, ours=True, dtype="float32", strangers=()):
     transformers.logging.disable_progress_bar()
     with open(os.path.join(folder, "config.json")) as f:
         c = json.load(f)
-    # model_type decides, as it does for model-import: of mistral with layer_types the class is Ministral
+    # model_type selects the class, as in model-import: mistral with layer_types is Ministral
     auto = "AutoModelForImageTextToText" if "vision_config" in c else "AutoModelForCausalLM"
     model, info = getattr(transformers, auto).from_pretrained(
         folder, dtype=getattr(torch, dtype), attn_implementation="eager", experts_implementation="eager",
         output_loading_info=True)
     name = type(model).__name__
     assert not ours or c["architectures"][0] in (name, name.replace("Ministral", "Mistral")), name
-    # of an encoder, a norm behind the features that are used
+    # a norm of an encoder after the features that are used
     missing = [n for n in info["missing_keys"] if "post_layernorm" not in n and ".head." not in n]
     others = info["unexpected_keys"] - set(strangers)
     assert not ours or not (missing or others or info["mismatched_keys"]), (folder, info)
@@ -57,7 +57,7 @@ def load(folder, ours=True, dtype="float32", strangers=()):
 
 
 def nll_of(model, ids, placeholder=None, **more):
-    """Likelihoods of a sequence's targets, in double of the logits; no image's token is one."""
+    """Likelihoods of a sequence's targets, in double from the logits; tokens of images are not targets."""
     import torch
 
     ids = torch.tensor(np.array(ids, "i8"))[None]
@@ -74,7 +74,7 @@ def sequences(f):
 
 
 def pixels_of(image, dtype="f4"):
-    """[3, h, w] as the processors of these models have them."""
+    """Pixels [3, h, w] in the form of these models' processors."""
     import torch
 
     x = ((image.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1)
@@ -82,7 +82,7 @@ def pixels_of(image, dtype="f4"):
 
 
 def images(model, f, first, ids):
-    """What the model is fed beside the ids of a sequence."""
+    """The inputs of the model in addition to the ids of a sequence."""
     import torch
 
     if "image_span" not in f:
@@ -101,7 +101,7 @@ def images(model, f, first, ids):
 
 
 def mean_of(folder, tokens):
-    """In double, so that what differs is what float32 cost the other."""
+    """Likelihoods in double, so that the difference is the rounding of float32 in eval-ppl."""
     model, nll = load(folder, dtype="float64"), []
     with h5py.File(tokens) as f:
         placeholder = getattr(model.config, "image_token_index", getattr(model.config, "image_token_id", None))
@@ -141,7 +141,7 @@ def folders():
 
 
 def rows(*names):
-    """Whether transformers makes the same of a folder and of its export: the same weights, by the same operations."""
+    """Whether a folder and its export are the same in transformers: the same weights and operations."""
     all, llava = written()
     for name in names:
         row, nll, strangers = all[name], [], ()

@@ -65,7 +65,7 @@ def faults():
     change("wide.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("i8") + (1 << 32)))
     change("minus.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()] - 1000))
     change("real.h5", "tokens.h5", lambda f: replace(f, "tokens", f["tokens"][()].astype("f4")))
-    # places of tokens, of which there are 64
+    # places of the 64 tokens
     for name, place, data in (
         ("short-sequences", "sequence", [0, 8, 63]),
         ("no-sequences", "sequence", [0]),
@@ -253,7 +253,7 @@ def streams():
         n = int.from_bytes(raw[28:36], "little")
         images.append(raw[:n])
         raw = raw[n:]
-    images.insert(3, images[2])  # a block twice, all parts well numbered
+    images.insert(3, images[2])  # a block twice, with all parts numbered correctly
     with open("doubled", "wb") as out:
         for i, image in enumerate(images):
             open("image.h5", "wb").write(image)

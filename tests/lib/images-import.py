@@ -14,7 +14,7 @@ from lib.h5 import copied, read
 
 
 def check(before, after, counts, grids, placeholder=1, sizes=None):
-    """The file against the definition, id by id."""
+    """Compares the file with the definition, id by id."""
     with h5py.File(before) as a, h5py.File(after) as b:
         ids, bytes_, modality, span, moved, k = [], [], [], [], {}, 0
         for i, t in enumerate(a["tokens"][...]):
@@ -109,7 +109,7 @@ def models():
             ),
         ),
     )
-    # what is refused
+    # errors
     change("none.h5", lambda f: f.pop("processor"))
     change("bare.h5", lambda f: f.pop("config"))
     config("text-model.h5", dict(model_type="llama"))
@@ -239,7 +239,7 @@ def claims():
 
 
 def scans():
-    """A progressive JPEG whose last scan comes again and again."""
+    """A progressive JPEG whose last scan is repeated many times."""
     raw = open(f"{S}/progressive.jpg", "rb").read()
     at = raw.rindex(b"\xff\xda")
     says(raw[:-2] + raw[at:-2] * 200 + raw[-2:], "JPEG")

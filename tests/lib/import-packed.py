@@ -1,5 +1,5 @@
 """import-packed.py -- Python of tests/import-packed.t: packed checkpoints of random codes, written from the description
-of their formats, and what a model of them must hold"""
+of their formats, and the expected members of their models"""
 
 import importlib
 import json
@@ -27,7 +27,7 @@ def padded(codes, bits):
 
 
 def numbers(dice, dtype, *shape):
-    """Positive numbers of a type, as a file has them and in f32."""
+    """Positive numbers of a type, as stored in a file and in f32."""
     x = dice.uniform(.001, .02, shape).astype("f4")
     if dtype == "F32":
         return x, x
@@ -41,7 +41,7 @@ def numbers(dice, dtype, *shape):
 
 
 def compressed_layer(dice, s, out, columns):
-    """Members of a layer of compressed-tensors by scheme s, and what it is here."""
+    """Tensors of a layer of compressed-tensors by scheme s, and its members in a model file."""
     bits, group, block = s.get("bits", 8), s.get("group"), s.get("block")
     groups = -(-columns // (group or (block or [0, columns])[1]))
     rows = -(-out // block[0]) if block else out
@@ -145,7 +145,7 @@ def inputs_of(dice, s, members, here):
 
 
 def fp8_layer(dice, s, out, columns):
-    """Members of a layer whose quant_method is fp8, and what it is here."""
+    """Tensors of a layer with quant_method fp8, and its members in a model file."""
     members, here = compressed_layer(dice, s, out, columns)
     if not s.get("tensor"):
         members["weight_scale_inv"] = members.pop("weight_scale")
@@ -158,7 +158,7 @@ def fp8_config(s):
 
 
 def compressed_config(schemes):
-    """schemes: (scheme, word) each"""
+    """schemes: pairs (scheme, word)"""
     formats, first = {s["format"] for s, _ in schemes}, schemes[0][0]
     return dict(
         quant_method="compressed-tensors", **{} if first.get("bare") else {"version": first.get("version", "0.18.0")},
@@ -169,14 +169,14 @@ def compressed_config(schemes):
 
 
 def make(source, path, *rules):
-    """A folder of the plain one's tensors, each layer packed by the first rule, SCHEME[:WORD], whose word its name has;
-    PATH.here is what it is then."""
+    """A folder of the plain one's tensors. The first rule SCHEME[:WORD] whose word is in the name of a layer packs it.
+    PATH.here: the expected members."""
     dice, here, tensors = np.random.default_rng(1), {}, {}
     for name, t in folder(source).items():
         layer = name.removesuffix(".weight")
         conv = ".c_" in layer
         linear = ("_proj" in layer or conv) and name != layer and t.ndim == 2
-        t = t.T if conv and linear else t       # as Conv1D has it
+        t = t.T if conv and linear else t       # transposed as in Conv1D
         rule = next((r for r in rules if linear and r.partition(":")[2] in layer), None)
         s = rule and SCHEMES[rule.partition(":")[0]]
         if not s or t.shape[1] % 32 and "fp4" in s["format"]:
@@ -195,7 +195,7 @@ def make(source, path, *rules):
 
 
 def unaligned(path, pad):
-    """A folder of GPTQ of 24 blocks, 19 MB, whose data begin `pad` bytes behind a multiple of 8."""
+    """A GPTQ folder of 24 blocks, 19 MB, whose data begin `pad` bytes after a multiple of 8."""
     n, blocks, header, at, sizes = 512, 24, {}, 0, []
 
     def add(name, dtype, *shape):
@@ -232,7 +232,7 @@ def unaligned(path, pad):
 
 
 def holds(path, model):
-    """Every layer of the model is what make() wrote down, bit for bit, every other tensor what the folder has."""
+    """Every layer of the model equals that of make(), bit for bit, and every other tensor that of the folder."""
     with open(path + ".here", "rb") as f:
         here = pickle.load(f)
     with h5py.File(model) as f:
@@ -253,7 +253,7 @@ def holds(path, model):
 
 
 def spoil(path, to, what, *values):
-    """The folder with one thing that is wrong."""
+    """A copy of the folder with one error."""
     tensors, c = load(path)
     q, layer = c["quantization_config"], "model.layers.0.mlp.up_proj"
     group = q.get("config_groups", {}).get("group_0")
@@ -310,7 +310,7 @@ def spoil(path, to, what, *values):
 
 
 def same_config(folder, model):
-    """Whether the model has the folder's configuration, numbers in the same digits."""
+    """Whether the model has the folder's configuration, with the same digits of numbers."""
     with open(os.path.join(folder, "config.json")) as f, h5py.File(model) as h:
         assert json.load(f, parse_float=str) == json.loads(h["config"][()], parse_float=str)
 
@@ -321,7 +321,7 @@ def history(model, *words):
 
 
 def fuzz(path):
-    """Folders with some bytes of headers and of config.json changed: read, or refused in one line."""
+    """Folders with some changed bytes in headers and config.json are imported, or refused with one line."""
     dice, bad = random.Random(5), 0
     with open(os.path.join(path, "model.safetensors"), "rb") as f:
         tensors = f.read()
@@ -347,10 +347,10 @@ def fuzz(path):
     assert not bad
 
 
-# --- packages of others ---
+# --- other packages ---
 
 def parameters_by_peer(w, args):
-    """Scales, zero points and what divides them, of the least and largest weights of each group."""
+    """Scales, zero points and the divisor of scales, from the smallest and largest weight of each group."""
     import torch
     from compressed_tensors.quantization.utils import calculate_qparams, generate_gparam
     out, columns = w.shape
@@ -371,7 +371,7 @@ def parameters_by_peer(w, args):
 
 
 def dequantized(state, found, scheme, compressor):
-    """The weight in float32, as the package multiplies it."""
+    """The weight that the package multiplies, in float32."""
     import torch
     if "fp4" not in scheme.format:
         return compressor.decompress(state, scheme)["weight"]
@@ -384,7 +384,7 @@ def dequantized(state, found, scheme, compressor):
 
 
 def written_by_peer(source, *names):
-    """Folders of the plain one's layers as compressed-tensors compresses them; PATH.npz: what it makes of them."""
+    """Folders of the plain one's layers compressed by compressed-tensors; PATH.npz: its dequantized weights."""
     import torch
     from compressed_tensors.compressors.base import BaseCompressor
     from compressed_tensors.quantization import QuantizationScheme
@@ -418,7 +418,7 @@ def written_by_peer(source, *names):
 
 
 def written_by_transformers(source, path):
-    """FP8 in blocks of 128 x 128, and what transformers makes of it."""
+    """FP8 in blocks of 128 x 128, and the weights that transformers dequantizes."""
     import torch
     from safetensors.torch import save_file
     from transformers.integrations.finegrained_fp8 import _dequantize_fp8_weight
@@ -442,7 +442,7 @@ def written_by_transformers(source, path):
 
 
 def equal_to_peer(path, exported):
-    """Whether weights of an exported folder are PATH.npz, bit for bit; else how many are not."""
+    """Whether weights of an exported folder equal PATH.npz, bit for bit; otherwise how many differ."""
     theirs, ours = np.load(path + ".npz"), folder(exported)
     assert len(theirs.files)
     assert all(theirs[n].dtype == ours[n].dtype == "f4" for n in theirs.files)
@@ -455,7 +455,7 @@ def no_bos(path):
 
 
 def likelihoods(tokens, *names):
-    """Means over windows of 128 ids, of transformers on each folder in float32."""
+    """Mean likelihoods over windows of 128 ids, by transformers on each folder in float32."""
     import torch
     import transformers
     hf = importlib.import_module("lib.hf")

@@ -20,7 +20,7 @@ def start(command, out):
 
 
 def result():
-    """The bytes of the file, or of the files of the folder by their names; None: there is none."""
+    """The bytes of the file, or of the files of the folder by name; None if it does not exist."""
     if os.path.isdir("out/r"):
         return {name: open("out/r/" + name, "rb").read() for name in os.listdir("out/r")}
     return open("out/r", "rb").read() if os.path.exists("out/r") else None
@@ -66,14 +66,14 @@ def kill(top, kills):
     model-export -q --to hf codes.h5""".split("\n")]
     signals = [signal.SIGKILL, signal.SIGTERM, signal.SIGQUIT, signal.SIGXCPU, signal.SIGUSR1, signal.SIGALRM]
     for number in signals[1:]:
-        signal.signal(number, signal.SIG_DFL)  # a shell ignores some for what it runs in the background
-    # The answer is text, or no stream: -o only.
+        signal.signal(number, signal.SIG_DFL)  # a shell ignores some signals in its background jobs
+    # The result is text, or not a stream: -o only.
     text = {"eval-ppl", "eval-choice", "tensor-stats", "tensor-diff", "model-export"}
 
     os.mkdir("out")
     whole, seconds, late, left, wrong = [], [], 0, 0, []
     for command in commands:
-        for _ in 1, 2:  # the second time programs and files are in memory
+        for _ in 1, 2:  # the second run has programs and files in memory
             clear()
             begin = time.time()
             assert start(command, "-o").wait() == 0, command
@@ -83,7 +83,7 @@ def kill(top, kills):
         k, number = i % len(commands), signals[(i // len(commands)) % len(signals)]
         command, way = commands[k], ">" if commands[k][0] not in text and i // len(commands) % 3 == 2 else "-o"
         moment, status = random.uniform(0, 1.1 * seconds[k]), 0
-        for _ in range(20):  # a signal that comes too late comes once more, in half of the time
+        for _ in range(20):  # a signal that is too late is sent again after half of the time
             clear()
             child = start(command, way)
             time.sleep(moment)

@@ -4,19 +4,19 @@ import importlib
 
 import numpy as np
 
-# Of tests/gguf.t. llama.cpp leaves out the window of Phi-3: no phi3-window.
+# The models of tests/gguf.t, without phi3-window, whose window llama.cpp ignores.
 NAMES = """llama-gqa llama-rope llama-linear llama-tied qwen2-bias qwen3 gpt2 neox-parallel mixtral
 qwen2-moe qwen3-moe phi3-long gemma gemma2 gemma3""".split()
 
 
 def classes(top):
-    """Files NAME.gguf of each class that llama.cpp has; their names."""
+    """Writes NAME.gguf for each class that llama.cpp supports, and returns the names."""
     importlib.import_module("lib.gguf").make(top)
     print(*NAMES)
 
 
 def random_ids(path, vocab, count):
-    """Tokens that are not BOS, 0."""
+    """Random tokens without BOS, which is 0."""
     from lib.h5 import create
 
     with create(path, "tokens") as f:
@@ -32,7 +32,7 @@ def ids(tokens, path):
 
 
 def likelihoods(ids, ctx, *paths):
-    """Means over the later half of each window, as llama.cpp's own tool takes it; keys and values in f32."""
+    """Mean likelihoods over the second half of each window, as in llama.cpp's tool; keys and values in f32."""
     for path in paths:
         print(path, nll(path, np.fromfile(ids, 'i4'), int(ctx)), sep='\t', flush=True)
 
@@ -44,7 +44,7 @@ def nll(path, t, n):
     total = []
     for at in range(0, len(t) - n + 1, n):
         m.reset()
-        m.eval([0] + t[at + 1 : at + n].tolist())  # and in the place of each window's first id
+        m.eval([0] + t[at + 1 : at + n].tolist())  # and in place of each window's first id
         x = np.array(m.scores[:n], 'f8')
         first = n // 2
         rows = x[first : n - 1]
@@ -56,12 +56,12 @@ def nll(path, t, n):
 
 
 def apart(one, other, least):
-    """How far likelihoods of tokens are apart, in the mean; where no layer has blocks, what F32 may be."""
+    """The mean difference of the likelihoods of tokens, or the bound of F32 if that is larger."""
     print(max(float(least), np.mean(np.abs(np.load(one + '.npy') - np.load(other + '.npy')))))
 
 
 def same(one, other, kind):
-    """The same numbers; of one the layers are of that kind, of the other F32."""
+    """Both files have the same numbers; the layers of one have this type, those of the other F32."""
     import gguf
 
     a, b = ({t.name: t for t in gguf.GGUFReader(p).tensors} for p in (one, other))
@@ -72,7 +72,7 @@ def same(one, other, kind):
 
 
 def model(reference, name, tokenizer, vocab, **config):
-    """A model with this tokenizer, and embeddings of any numbers."""
+    """A model with this tokenizer and arbitrary embeddings."""
     import json
 
     import h5py
@@ -105,7 +105,7 @@ def gpt2(folder):
 
 
 def llama(folder):
-    """Llama's tokens and scores, as transformers makes a tokenizer.json of them: the parts of a token by their ids."""
+    """A tokenizer.json from Llama's tokens and scores, made as in transformers: merges of a token ordered by ids."""
     import json
 
     import gguf
@@ -132,7 +132,7 @@ def llama(folder):
 
 
 def tokenizers(shared, reference, models):
-    """Models with tokenizers of the trial data, and of other models; their names and kinds."""
+    """Writes models with tokenizers of the trial data and of other models, and prints their names and kinds."""
     import h5py
 
     if shared:
@@ -153,7 +153,7 @@ def tokenizers(shared, reference, models):
 
 
 def text(shared, path):
-    """Prose, texts of other scripts with special tokens, characters and blanks by dice."""
+    """Prose, texts in other scripts with special tokens, random characters and blanks."""
     dice = np.random.default_rng(3)
     marks = list(' \t\n\r.,\'"0123456789aZ\u00e9\u0416\u4e2d\u0e01\U0001f600\u200d\u00a0_-+<>')
     blanks = [' ', '  ', '   ', '\n\n', '\t', ' \n', "'s", "'LL", '<s>', '</s>', '<|endoftext|>', '<|im_start|>']

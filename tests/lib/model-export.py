@@ -1,4 +1,4 @@
-"""model-export.py -- Python of tests/model-export.t: what a checkpoint of a tree holds"""
+"""model-export.py -- Python of tests/model-export.t: the expected checkpoint of a model file"""
 
 import json
 import os
@@ -13,13 +13,13 @@ from lib.h5 import copied, set_config
 
 
 def rows_of_heads(parts, heads):
-    """GPT-NeoX: query, key and value of a head, one behind the other."""
+    """GPT-NeoX: query, key and value of a head, one after the other."""
     parts = [p.reshape(heads, -1, *p.shape[1:]) for p in parts]
     return np.concatenate(parts, 1).reshape(-1, *parts[0].shape[2:])
 
 
 def checkpoint(path):
-    """What a checkpoint of the tree's class holds, written down for each class anew."""
+    """The expected checkpoint of the model's class, defined here separately for each class."""
     with h5py.File(path) as f:
         c, tree = json.loads(f["config"][()]), {}
         f.visititems(lambda n, d: tree.update({n.replace("/", "."): d[()]}) if isinstance(d, h5py.Dataset)
@@ -73,7 +73,7 @@ def exported(model, path, kind="F32"):
 
 
 def members(path, *names):
-    """Values of members of config.json, one behind the other."""
+    """Values of members of config.json, in order."""
     for name in names:
         v = config(path)
         for word in name.split("."):
@@ -90,7 +90,7 @@ def same_model(a, b):
 
 
 def effective(quantized, exported_again):
-    """Weights of the folder are those of the layers, as the reader for Python has them, and rotated in double."""
+    """Weights of the folder equal those of the layers by the reader for Python, rotated in double."""
     with h5py.File(quantized) as q, h5py.File(exported_again) as e:
         n = 0
 
@@ -102,7 +102,7 @@ def effective(quantized, exported_again):
             if "online_hadamard" in g.attrs:
                 w = w @ hadamard(g.attrs["online_hadamard"], w.shape[1]).T
             d = np.abs(e[name + "/weight"][()] - w).max() / np.abs(w).max()
-            assert d <= 2.0 ** -24, (name, d)  # rounded once, behind the rotation
+            assert d <= 2.0 ** -24, (name, d)  # rounded once, after the rotation
             n += 1
 
         q.visititems(layer)
@@ -134,7 +134,7 @@ def two_sided(source, path):
 
 
 def close(a, b):
-    """Every tensor is the other file's but for roundings of float32."""
+    """Every tensor equals the other file's except for rounding to float32."""
     x, y = checkpoint(a), checkpoint(b)
     assert sorted(x) == sorted(y)
     for name in x:
@@ -157,7 +157,7 @@ def large(source, path):
 
 
 def strangers(source, path, n, name):
-    """Tensors of one number that the class does not have, under long names."""
+    """Adds tensors of one number that the class does not have, with long names."""
     with copied(source, path) as f:
         for i in range(int(n)):
             f[f"a/{i:0{name}}"] = np.array([i], "f4")
@@ -170,7 +170,7 @@ def stranger(source, path):
 
 
 def texts(path):
-    """A folder with all texts that go along."""
+    """A folder with all texts that are copied."""
     for name, text in (("tokenizer_config.json", '{"a": 1.50}\n'), ("special_tokens_map.json", "{}"),
                        ("generation_config.json", '{"max_length": 7}'), ("chat_template.jinja", "{{ messages }}\n")):
         with open(os.path.join(path, name), "w") as f:
@@ -178,7 +178,7 @@ def texts(path):
 
 
 def types(path):
-    """Names of a GGUF file's tensors with the numbers of their types, by a walk over its header."""
+    """Names of a GGUF file's tensors and the numbers of their types, from its header."""
     raw = open(path, 'rb').read()
     size = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), (1, 1, 2, 2, 4, 4, 4, 1, 8, 8, 8)))
     at = 24
@@ -226,7 +226,7 @@ def holds(path, kind, name='blk.0.attn_q.weight'):
 
 
 def blocks(path):
-    """How many tensors of block 0 are blocks of Q4_0, and how many are not."""
+    """The number of tensors of block 0 that are blocks of Q4_0, and of the others."""
     t = [k for n, k in types(path).items() if n.startswith('blk.0.')]
     print(t.count(2), len(t) - t.count(2), sep='\n')
 
@@ -255,7 +255,7 @@ def no_window(path):
 
 
 def numbers(source, path):
-    """Numbers that are no shortest decimals of a float, as models of others have them."""
+    """Sets numbers that are not the shortest decimals of a float, as in some published models."""
     with copied(source, path) as f:
         scaling = json.loads(f["config"][()])["rope_parameters"]
         for name, x in ("short_factor", 1.118320672), ("long_factor", 1.0299999713897705):
@@ -270,20 +270,20 @@ def configured(source, path, changes):
 
 
 def stray_expert(source, path):
-    """The last expert under a number that there is not."""
+    """Renames the last expert to a number that the model does not have."""
     with copied(source, path) as f:
         e = f["model/layers/0/block_sparse_moe/experts"]
         e.move("3", "99")
 
 
 def second_expert(source, path):
-    """Expert 3 once more under a number that begins with 0, with more rows."""
+    """Adds expert 3 again with a number that begins with 0, with more rows."""
     with copied(source, path) as f:
         f["model/layers/0/block_sparse_moe/experts/03/w1/weight"] = np.ones((99, 32), "f4")
 
 
 def one_scale(path):
-    """Scales of f16 but one, of q_proj in block 0."""
+    """Rounds all scales to f16 but one, of q_proj in block 0."""
     with h5py.File(path, "r+") as f:
         s = f["model/layers/0/self_attn/q_proj/scale"]
         x = s[()].astype("f2").astype("f4")
@@ -292,6 +292,6 @@ def one_scale(path):
 
 
 def changed(source, rounded, report):
-    """The report has the change of each weight of the model, whose rounded weights are those of the other."""
+    """The report has the change of each weight of the model; the other model has the rounded weights."""
     with h5py.File(rounded) as f:
         reported(source, report, lambda name, _: f[name.replace(".", "/") + "/weight"][()].astype("f8"))

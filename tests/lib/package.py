@@ -4,5 +4,5 @@ from lib import readme
 
 
 def dead_links(folder):
-    """But for those to sources, which are not installed."""
+    """Dead links, except links to sources, which are not installed."""
     readme.dead_links(folder, "../lib/")

@@ -1,14 +1,14 @@
 """peers.py FUNCTION ARGUMENT... -- other packages quantize plain weights: pipelines/peers.sh, tests/doors/peers.t
 
-Models are folders, packed by tar. Calibration and test are windows of ids as `--convention bos` of the tools cuts
-them. All arithmetic is in float32.
+Models are folders, packed by tar. Calibration and test are windows of ids, cut as by `--convention bos` of the tools.
+All arithmetic is in float32.
 """
 
 import os
 import sys
 
 if __name__ == "__main__":
-    del sys.path[0]  # this folder, in which tokenize.py stands before that of the library
+    del sys.path[0]  # this folder, whose tokenize.py would hide that of the library
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ import numpy as np
 
 
 def windows(tokens, ctx, limit=0):
-    """[n, ctx] ids: a BOS and the next ctx - 1 ids, as often as there are so many."""
+    """[n, ctx] ids: a BOS and the next ctx - 1 ids, for all complete windows."""
     with h5py.File(tokens) as f:
         ids, bos = f["tokens"][()], int(f["tokens"].attrs["bos_id"])
     ids = ids[:int(limit) or len(ids)]
@@ -39,7 +39,7 @@ def unpacked(tar):
 
 
 def pack(folder):
-    """To standard output, which has had nothing else."""
+    """Writes to standard output, which has no other output."""
     with tarfile.open(fileobj=OUT, mode="w|") as t:
         t.add(folder, ".")
 
@@ -54,7 +54,7 @@ def load(folder, **how):
 
 
 def likelihood(model, ids):
-    """Mean over the targets, in double of float32 logits."""
+    """Mean NLL over the targets, in double from float32 logits."""
     import torch
 
     total = 0
@@ -85,7 +85,7 @@ SCHEMES = {
 
 
 def recipe(method, scheme):
-    """rtn, gptq-none, gptq-static or awq; what is not said here are the package's defaults."""
+    """rtn, gptq-none, gptq-static or awq; all other settings are the package's defaults."""
     from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
     from llmcompressor.modifiers.gptq import GPTQModifier
     from llmcompressor.modifiers.quantization import QuantizationModifier
@@ -101,7 +101,7 @@ def recipe(method, scheme):
 
 
 def no_tokenizer():
-    """The package wants one beside ids too, and does not use it."""
+    """A tokenizer that the package requires in addition to ids, but does not use."""
     import tokenizers
     import transformers
 
@@ -110,16 +110,16 @@ def no_tokenizer():
 
 
 def llmcompressor(method, scheme, source, tokens, ctx, limit):
-    """What llm-compressor makes of SOURCE."""
+    """SOURCE quantized by llm-compressor."""
     import datasets
     import llmcompressor
     import torch
 
-    if not torch.cuda.is_available():   # its AWQ pins what it keeps, which takes a driver
+    if not torch.cuda.is_available():   # its AWQ pins memory, which needs a driver
         torch.Tensor.pin_memory = lambda self, *a, **k: self
     ids = windows(tokens, ctx, limit)
     rows = datasets.Dataset.from_dict(dict(input_ids=ids.tolist(), attention_mask=np.ones_like(ids).tolist()))
-    with unpacked(source) as folder:    # which is looked at again where the result is saved
+    with unpacked(source) as folder:    # the package reads it again when it saves the result
         model = load(folder)
         llmcompressor.oneshot(model=model, dataset=rows, recipe=recipe(method, scheme), max_seq_length=int(ctx),
                               num_calibration_samples=len(ids), shuffle_calibration_samples=False,
@@ -131,10 +131,10 @@ def llmcompressor(method, scheme, source, tokens, ctx, limit):
 
 # --- GPTQModel ---
 def gptqmodel(method, scheme, source, tokens, ctx, limit):
-    """What GPTQModel makes of SOURCE: columns as they come, scales of groups by compensated weights."""
+    """SOURCE quantized by GPTQModel: columns in storage order, scales of groups from compensated weights."""
     import torch
 
-    os.cpu_count = lambda: 8    # on two processors its pools of threads refuse each other
+    os.cpu_count = lambda: 8    # with two processors its thread pools fail
     from gptqmodel import BACKEND, GPTQModel, QuantizeConfig
 
     assert (method, scheme) == ("gptqmodel", "symmetric")
@@ -150,7 +150,7 @@ def gptqmodel(method, scheme, source, tokens, ctx, limit):
 
 
 def gptqmodel_weights(folder):
-    """NAME.weight: as the package dequantizes it, in float32; of folders of GPTQ and AWQ."""
+    """NAME.weight dequantized by the package in float32, for folders of GPTQ and AWQ."""
     import torch
     import transformers
 
@@ -192,14 +192,14 @@ def gptqmodel_dequantized(folder):
 
 # --- both ---
 def dequantized(folder):
-    """The model of the weights that the package makes, by transformers; inputs are not rounded."""
+    """The model of the package's dequantized weights, by transformers; inputs are not rounded."""
     import transformers
 
     with open(os.path.join(folder, "config.json")) as f:
         quantization = json.load(f)["quantization_config"]
     if quantization["quant_method"] == "gptq":
         return gptqmodel_dequantized(folder)
-    # packed zero points are loaded only where weights are dequantized at once
+    # packed zero points are loaded only if weights are dequantized at once
     how = {} if quantization["config_groups"]["group_0"]["weights"]["symmetric"] else dict(
         quantization_config=transformers.CompressedTensorsConfig(dequantize=True))
     model = load(folder, **how)
@@ -209,14 +209,14 @@ def dequantized(folder):
 
 
 def nll(source, tokens, ctx, limit=0):
-    """Of the windows."""
+    """The NLL of the windows."""
     with unpacked(source) as folder:
         model = dequantized(folder)
     print(f"{likelihood(model, windows(tokens, ctx, limit)):.8f}", file=OUT_TEXT)
 
 
 if __name__ == "__main__":
-    # what packages print goes to standard error
+    # output of packages goes to standard error
     OUT = os.fdopen(os.dup(1), "wb")
     OUT_TEXT = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

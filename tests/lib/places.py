@@ -22,7 +22,7 @@ def make():
     tokens("all.h5", ids, sequence=np.array(ends, "i8"))
     for i, (a, b) in enumerate(zip(ends, ends[1:])):
         tokens(f"part{i}.h5", ids[a:b], sequence=np.array([0, b - a], "i8"))
-    # visual tokens first, text after, order kept (AIFS); positions travel along, or follow from the index
+    # visual tokens first, then text, each in order (AIFS); positions are stored, or follow from the index
     visual = (np.arange(90) // 7 % 2).astype("u1")
     order = np.concatenate([a + np.argsort(1 - visual[a:b], kind="stable") for a, b in zip(ends, ends[1:])])
     place = np.concatenate([np.arange(b - a) for a, b in zip(ends, ends[1:])]).astype("i4")
@@ -78,8 +78,8 @@ def look(name, d):
             x, y = d[...].astype("f8"), h5py.File(other)[name][...].astype("f8")
             if name.endswith(
                 "histogram"
-            ):  # some numbers cross an edge, as in experts.t; one may do so however few there
-                # are, and with it those of the first tokens of all five sequences, which are one token at one place
+            ):  # some numbers cross an edge, as in experts.t; one may always do so, and
+                # with it the first tokens of all five sequences, which are the same token at the same place
                 assert x.sum() == y.sum() and np.abs((x - y).cumsum()).max() <= 5 + 1e-3 * x.sum(), (name, other)
             else:
                 assert np.abs(x - y).max() <= 1e-5 * np.abs(x).max(), (name, other)

@@ -23,7 +23,7 @@ def make():
 
 
 def same_layers(one, other, *globs):
-    """Members and attributes of the layers of one are those of the other, of the layers that match a glob."""
+    """Members and attributes of the layers that match a glob are equal in both files."""
     a, b = h5py.File(one), h5py.File(other)
     globs, seen = globs or ["*"], 0
 

@@ -9,7 +9,7 @@ import time
 
 
 def terminal(pattern, *command):
-    """Runs a command with its standard error on a terminal, until it has said what is waited for."""
+    """Runs a command with its standard error on a terminal, until it has printed a line that matches."""
     wanted, command = pattern, command
     mine, its = os.openpty()
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=its)

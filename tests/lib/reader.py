@@ -11,7 +11,7 @@ from lib.h5 import copied, create, formats, layers_of, plain, set_config
 
 
 def same_values():
-    """Of every format the tool says the values of the codes that stand for one."""
+    """The tool lists the values of the valid codes of every format."""
     table = {}
     with open("values.json") as f:
         for r in json.load(f)["rows"]:
@@ -24,7 +24,7 @@ def same_values():
 
 
 def blocks(model, n):
-    """n blocks, those of the model again and again."""
+    """n blocks, repeated from those of the model."""
     with copied(model, model + ".h5") as f:
         for i in range(2, n):
             f.copy(f"model/layers/{i % 2}", f"model/layers/{i}")
@@ -32,7 +32,7 @@ def blocks(model, n):
 
 
 def make(source):
-    """A model with a layer for each format, and plans that give it to that."""
+    """A model with a layer for each format, and plans that assign the formats."""
     names = formats().split(",")
     rounding = [n for n in names if not n.startswith("uint") and "fp4" not in n]
     plain(source, "model")
@@ -57,7 +57,7 @@ def make(source):
 
 
 def about(path, packed):
-    """Every format, and scales and groups of every kind; packed, the same codes; what made it."""
+    """Every format, scales and groups of every kind; the same codes from packed codes; the history."""
     with ptqtools.open(path) as m, ptqtools.open(packed) as p:
         quantized = [a for a in m.layers() if a.storage]
         assert sorted(a.storage for a in quantized) == sorted(formats().split(","))
@@ -72,7 +72,7 @@ def about(path, packed):
 
 
 def same_weights(path, exported):
-    """All matrices of the file are those of the folder, bit for bit."""
+    """All matrices of the file equal those of the folder, bit for bit."""
     found = folder(exported)
     with ptqtools.open(path) as m:
         for layer in m.layers():
@@ -82,7 +82,7 @@ def same_weights(path, exported):
 
 
 def split(source, path):
-    """Two columns taken out of most layers, as f16 or as int8 under scales."""
+    """Splits two columns of most layers, as f16 or as int8 with scales."""
     dice = np.random.default_rng(1)
     with copied(source, path) as f:
         for i, name in enumerate(n for n in layers_of(f) if "/layers/1/" not in n):
@@ -106,7 +106,7 @@ def hand_made(path, **changes):
 
 
 def members():
-    """Each is what the file has, text as str; None where it has none; no other name is an attribute."""
+    """Each member equals the file's, with text as str, and None if absent; no other name is an attribute."""
     words = dict(storage="int4", group=0, scale_dtype="f32", compute=np.bytes_("none"), act_mode="dynamic-token",
                  act_clip=0.5, online_hadamard=2, output_hadamard=4, saturate=1.5, bits=4, act_format="int8")
     arrays = {n: np.arange(3, dtype="f4") + i for i, n in enumerate(set(ptqtools.MEMBERS) - words.keys()) if "_" in n}
@@ -122,7 +122,7 @@ def members():
 
 
 def errors(*paths):
-    """Why they cannot be read, a line each."""
+    """The errors of files that cannot be read, one per line."""
     with open("text.h5", "w") as f:
         f.write("no HDF5\n" * 100)
     hand_made("code.h5", codes=np.array([[15]], "u1"))
@@ -140,7 +140,7 @@ def errors(*paths):
 
 
 def told(path):
-    """A format of one's own."""
+    """A format that the caller defines."""
     ptqtools.grids["mine"] = np.arange(15, dtype="f4") / 2
     with ptqtools.open(path) as m:
         assert [a.weight.tolist() for a in m.layers()] == [[[0, 1.5, 7]]]

@@ -5,7 +5,7 @@ import re
 
 
 def anchors(page):
-    """Of headings, as GitHub makes them."""
+    """Anchors of headings, formed as by GitHub."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
     heads = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", h) for h in re.findall(r"^#+ (.*)", text, re.M)]
     plain = [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in heads]
@@ -13,7 +13,7 @@ def anchors(page):
 
 
 def dead_links(top, elsewhere=None):
-    """But for those that begin with elsewhere."""
+    """Dead links, except those that begin with `elsewhere`."""
     top = pathlib.Path(top)
     for page in (top / "README.md", *sorted(top.glob("docs/**/*.md"))):
         text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)

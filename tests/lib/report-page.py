@@ -1,4 +1,4 @@
-"""report-page.py -- Python of tests/report-page.t: what is on the page of pipelines/all.sh"""
+"""report-page.py -- Python of tests/report-page.t: the contents of the page of pipelines/all.sh"""
 
 import os
 import re
@@ -9,7 +9,7 @@ VOID = {"meta", "img", "col", "wbr", "br"}
 
 
 class Page(HTMLParser):
-    """Rows of tables, sections, links, ids; errors of nesting."""
+    """Collects rows of tables, sections, links, ids, and errors of nesting."""
 
     def __init__(self, path):
         super().__init__()
@@ -21,7 +21,7 @@ class Page(HTMLParser):
             self.bad.append(f"not closed: {self.open}")
 
     def handle_starttag(self, tag, pairs):
-        if tag == "colgroup":  # a browser writes its end, too
+        if tag == "colgroup":  # a browser adds its end tag
             tag = "col"
         values = dict(pairs)
         if "id" in values:
@@ -94,7 +94,7 @@ def wrong(path):
 
 
 def numbers(path, table):
-    """What differs: each row of TABLE against the row of the page whose first cell is the same."""
+    """The differences between each row of TABLE and the row of the page with the same first cell."""
     with open(table, encoding="utf8") as file:
         names, *lines = [line.rstrip("\n").split("\t") for line in file]
     page = Page(path)

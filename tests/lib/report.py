@@ -10,14 +10,14 @@ from lib.h5 import create
 
 
 def one_table(kind):
-    """Standard error, a file of lines and JSON have one table; numbers of `all` are those of its rows."""
+    """Standard error, a file of lines and JSON have the same table; numbers of `all` follow from its rows."""
     number = lambda s: None if s in ("", "-") else float(s)
     seen = [l.rstrip("\n").split("\t") for l in open("seen") if ": " not in l.split("\t")[0]]
     lines, j = list(csv.reader(open("t.tsv"), delimiter="\t")), json.load(open("t.json"))
     head, rows, last = lines[0], lines[1:-1], lines[-1]
     assert last[0] == "all" and list(j) == ["rows", "all"] and len(rows) == len(j["rows"]) > 0
     assert seen[0] == head and len(seen) == len(lines) - (not any(last[1:])), (len(seen), len(lines))
-    timed = head.index("seconds") if "seconds" in head else None  # each run its own
+    timed = head.index("seconds") if "seconds" in head else None  # differs in each run
     for s, l in zip(seen[1:], lines[1:]):
         assert s[0] == l[0]
         for i, (a, b) in enumerate(zip(s[1:], l[1:]), 1):

@@ -66,7 +66,7 @@ def same_file(before, after):
     sys.exit(all_of(before) != all_of(after))
 
 
-# FILE.part by its description in docs/format.md: images, each behind three lines, of 128 bytes in all
+# FILE.part by its description in docs/format.md: images, each after three lines of 128 bytes in all
 
 SEAL, PIECE = 128, 16 << 20
 
@@ -109,7 +109,7 @@ def flip():
     whole, raw = open("whole.h5", "rb").read(), open("parts", "rb").read()
     at = places(raw)
 
-    def inside(i, word):  # where the part has it, or the numbers of a dataset
+    def inside(i, word):  # the place of a word in part i; numbers(): that of a dataset
         found = raw.find(word, at[i], at[i + 1])
         assert found >= 0, (i, word)
         return found
@@ -122,7 +122,7 @@ def flip():
     layer = "model/layers/%d/self_attn/q_proj/"
     flips = [
         (i, at[i] + d) for i in (0, 4, 8) for d in (0, 40, 54, 70, 127, SEAL, SEAL + 28)
-    ]  # of the seal, of the superblock
+    ]  # places in the seal and in the superblock
     flips += [
         (i, inside(i, w))
         for i, w in ((0, b"resume"), (0, b"dpq-run"), (4, b"resume:report"), (4, b"storage"), (8, b"resume:report"))
@@ -132,7 +132,7 @@ def flip():
     wrong, anew, idle = [], 0, 0
     for i, place in flips:
         d = place - at[i]
-        fixed = d < 35 or 55 <= d < 63 or d == 127  # words of the seal that say nothing of the image
+        fixed = d < 35 or 55 <= d < 63 or d == 127  # words of the seal that do not depend on the image
         idle += fixed
         bad = bytearray(raw)
         bad[place] ^= 1 << random.randrange(7)
@@ -186,7 +186,7 @@ def kill(kills, seed):
     assert start().wait() == 0
     seconds, total, late, kept, wrong = time.time() - begin, os.path.getsize("parts"), 0, 0, []
 
-    def stop(name, number):  # when FILE.part has grown to some size; sooner, where that was too late
+    def stop(name, number):  # when FILE.part has some size; earlier if that was too late
         nonlocal late
         for again in range(20):
             goal = max(1, size() + (total - size()) * random.random() / 2**again)
@@ -212,7 +212,7 @@ def kill(kills, seed):
         for number in (
             signal.SIGKILL,
             random.choice([signal.SIGKILL, signal.SIGTERM]),
-        ):  # the second kills the run that goes on
+        ):  # the second kills the resumed run
             stop(i, number)
             if size():
                 kept += 1
@@ -261,7 +261,7 @@ def lock():
 
 
 def no_report():
-    """A first part without the report of its layers, as an earlier version has it."""
+    """A first part without the report of its layers, as written by an earlier version."""
     data = open("parts", "rb").read()
     n = places(data)[1]
     open("first.h5", "wb").write(data[SEAL:n])

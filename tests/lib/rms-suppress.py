@@ -82,14 +82,14 @@ def damaged():
     shutil.copy("h.h5", "bare-h.h5")
     for i, columns in (0, [0, 5]), (1, [127]):
         path = f"transformer/h/{i}/mlp/c_proj"
-        with h5py.File("whole.h5", "r+") as f:  # as it was, but for rounding
+        with h5py.File("whole.h5", "r+") as f:  # unchanged except for rounding
             w = f[path + "/weight"][()]
             w[:, columns] = f[path + "/split_weight"][()]
             f[path + "/weight"][...] = w
             del f[path + "/split_weight"], f[path + "/split_index"]
         with h5py.File("bare.h5", "r+") as f:
             del f[path + "/split_weight"], f[path + "/split_index"]
-        with h5py.File("bare-h.h5", "r+") as f:  # channels that never fired
+        with h5py.File("bare-h.h5", "r+") as f:  # dead channels
             h = f[path + "/hessian"][()]
             h[columns] = 0
             h[:, columns] = 0
@@ -169,12 +169,12 @@ def unrotated():
 
 
 def of_modality(source, first, path):
-    """Tokens of two modalities, the windows in turn; the first is of this one."""
+    """Tokens of two modalities, window by window in turn, beginning with this one."""
     with copied(source, path) as f:
         f["modality"] = ((np.arange(len(f["tokens"])) // 32 + int(first)) % 2).astype("u1")
 
 
 def swapped(a, b):
-    """Where one file's text is the other's images, so are the scales."""
+    """The modalities of one file are exchanged in the other, and so are the scales."""
     x, y = [read(p, "transformer/h/0/mlp/c_proj/act_scale") for p in (a, b)]
     assert len(x) == 2 and x[0] != x[1] and (x == y[::-1]).all(), (x, y)

@@ -51,7 +51,7 @@ def plain():
 
         def tokens(
             first, last
-        ):  # operations of one sequence's tokens at these places, from 1, that see all up to theirs
+        ):  # operations of the tokens of one sequence at these places, from 1; each attends to all up to its place
             return sum(
                 sum(2 * o * i for o, i in matrices) * blocks + blocks * heads * 2 * (2 * hd * p)
                 for p in range(first, last + 1)

@@ -41,12 +41,12 @@ def rotate(source, to):
                 ]
             ):
                 width = block[group][names[0]]["weight"].shape[1]
-                order = power(width) if n != 2 else 0  # of gate and up signs alone
+                order = power(width) if n != 2 else 0  # gate and up have only signs
                 signs, before = rotation(width, order)
                 for name in names:
                     g = block[group][name]
                     w = g["weight"][()].astype("f8")
-                    if name == "v_proj":  # outputs as they are, beside rotated ones
+                    if name == "v_proj":  # unrotated outputs, next to rotated ones
                         out = np.eye(len(w))
                     else:
                         m = power(len(w)) if name != "k_proj" else 0
@@ -61,7 +61,7 @@ def rotate(source, to):
 
 
 def dense(before, after, path):
-    """tr(E Eᵀ)/tr(W Wᵀ) of a layer of a quantized file as a matrix in float64, against the model before."""
+    """tr(E Eᵀ)/tr(W Wᵀ) of a layer of a quantized file, as a matrix in float64, relative to the plain model."""
 
     def matrix(signs, order, n):
         h = np.kron(np.eye(n // order), hadamard(order)) if order else np.eye(n)
@@ -84,7 +84,7 @@ def make():
 
 
 def signs(model, path):
-    """Bits a weight of a sign for each row and each column."""
+    """Bits per weight of one sign for each row and each column."""
     m, n = h5py.File(model)[path + "/weight"].shape
     return (m + n) / m / n
 

@@ -40,7 +40,7 @@ def tree(path):
 
 
 def same_layers():
-    for line in sys.stdin:  # OUT PLAIN LAYERS: files that should agree, how many layers are quantized
+    for line in sys.stdin:  # OUT PLAIN LAYERS: two files that must agree, and the number of quantized layers
         out, plain, layers = line.split()
         try:
             a, b = tree(out), tree(plain)
@@ -72,6 +72,6 @@ def faults():
 
 
 def history(path):
-    """Of the last command, and which others there are."""
+    """The history of the last command, and the names of the other histories."""
     with h5py.File(path) as f:
         return "\n".join([arguments(path), " ".join(sorted(n for n in f.attrs if n.startswith("history:")))])

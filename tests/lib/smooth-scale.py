@@ -52,7 +52,7 @@ def modalities():
     ) as one:
         groups, larger = [], set()
         a.visititems(lambda p, o: groups.append(p) if isinstance(o, h5py.Group) and "hessian" in o else None)
-        for p in groups:  # hard links are met once
+        for p in groups:  # a hard link is visited once
             x, y = ({n: f[p][n][()] for n in LEAVES} for f in (a, b))
             part = float(y["count"]) / float(x["count"] + y["count"])
             both = {n: x[n] + y[n] for n in LEAVES} | {
@@ -64,7 +64,7 @@ def modalities():
                 for f, v in (two, np.stack((x[n], y[n]))), (one, both[n]):
                     del f[p][n]
                     f[p][n] = v
-    assert {-1, 1} <= larger  # the largest inputs come from both
+    assert {-1, 1} <= larger  # the largest inputs come from both modalities
 
 
 def damaged():

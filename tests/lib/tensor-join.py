@@ -77,7 +77,7 @@ def all_of(path):
 
 
 def same_but_history(one, other):
-    """All but the histories, in any order."""
+    """Both files are equal except for histories, in any order."""
     a, b = all_of(one), all_of(other)
     print([k for k in a.keys() | b.keys() if a.get(k) != b.get(k)])
     sys.exit(a != b)

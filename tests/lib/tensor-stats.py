@@ -31,7 +31,7 @@ def make():
 
 
 def numbers(table, model):
-    """Check.py TABLE MODEL: every number again, in numpy, of the weight as its members say."""
+    """Computes every number of TABLE again, in numpy, from the members of MODEL's weights."""
     def bits(g):
         if "weight" in g:
             return 8 * g["weight"].dtype.itemsize

@@ -99,7 +99,7 @@ def byte_level(top):
         {'normalizer': None, 'pre_tokenizer': level},
         decoder=doubling(decoders=[ref['level']] + [replace('a', 'aa')] * 40),
     )
-    # the longest of decompositions, with a longer sign for a space, and two bytes for each
+    # the longest decomposition, with a longer symbol for a space, and two bytes for each
     folder(
         'longest',
         {'normalizer': doubling(normalizers=[{'type': 'NFKD'}, replace(' ', '\u2581')]), 'pre_tokenizer': level},
@@ -109,7 +109,7 @@ def byte_level(top):
     open('decomposed', 'w').write(unicodedata.normalize('NFKD', '\ufdfa' * 100000).replace(' ', '\u2581'))
     folder('bare', ref['tokenizers']['GPT-2'])
     os.remove('bare/tokenizer.json')
-    # bytes that are hardly ever UTF-8, and what Python makes of them
+    # bytes that are mostly not UTF-8, and their replacement by Python
     dice = random.Random(11)
     starts = [
         0x00,
@@ -138,7 +138,7 @@ def byte_level(top):
     strings += [bytes(dice.randrange(256) for _ in range(dice.randint(1, 8))) for _ in range(20000)]
     strings += [
         s.encode()[: dice.randint(1, 9)] for s in ref['strings'] if '<' not in s for _ in range(4)
-    ]  # added tokens take white space along
+    ]  # added tokens that include neighbouring white space
     text = b'\n'.join(strings)
     open('broken', 'wb').write(text)
     open('mended', 'wb').write(text.decode('utf-8', errors='replace').encode())

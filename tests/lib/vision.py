@@ -93,7 +93,7 @@ def make(ref):
             config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
             t = tensors(f, config['vision_config']['patch_size'])
             tokens(name + '-t.h5', f)
-            # the text alone, a placeholder an image, and its images
+            # the text with one placeholder per image, and its images
             ids, place, starts, span = [], {}, [], {a: n for a, n in f['image_span'][()]}
             i = 0
             while i < len(f['tokens']):
@@ -151,7 +151,7 @@ def make(ref):
                 image_grid=None,
                 images=None,
             )
-            # images in the first sequence alone
+            # images only in the first sequence
             s, spans = f['sequence'][1], f['image_span'][()]
             with h5py.File('mix-t.h5', 'w') as g:
                 g.attrs['ptq_kind'], g.attrs['ptq_version'] = 'tokens', '1'
@@ -408,7 +408,7 @@ def rotated(model):
     rms.visititems(norm)
     assert len(seen) >= 4
     x = "model/layers/0/input_layernorm/weight"
-    assert (rms[x][()] == before[x][()]).all() and (turned[x][()] == 1).all()  # RMS norms as they were, then folded
+    assert (rms[x][()] == before[x][()]).all() and (turned[x][()] == 1).all()  # RMS norms unchanged, then folded
 
     names = [
         n

@@ -12,7 +12,7 @@ def make():
     with create("tokens.h5", "tokens") as f:
         d = f.create_dataset("tokens", data=np.random.default_rng(1).integers(3, 60, 320).astype("i4"))
         d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
-    with h5py.File("odd.h5", "w") as f:  # tiles at both edges reach beyond the layer
+    with h5py.File("odd.h5", "w") as f:  # tiles at both edges extend beyond the layer
         f.attrs["ptq_kind"], f.attrs["ptq_version"] = "model", "1"
         f["a/weight"] = np.random.default_rng(2).standard_normal((23, 99)).astype("f4")
 
