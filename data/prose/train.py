@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 """Train the small byte-level English language model that ptqtools uses as test material.
 
-The model has the Llama architecture (8 layers, width 256, 8 query heads and 4
-key/value heads of 32, feed-forward width 768, 256 tokens: one for each byte
-value, with byte 0 as the start mark) and is written as a Hugging Face folder:
-config.json and model.safetensors in bfloat16.
+The model has the Llama architecture: 8 layers, width 256, 8 query heads and 4 key/value heads of 32,
+MLP width 768.  It has 256 tokens, one for each byte value.  Byte 0 is the BOS.  The output is a
+Hugging Face folder: config.json and model.safetensors in bfloat16.
 
 Data.  English novels from two Debian 12 packages, read with Rscript:
   r-cran-janeaustenr 1.0.0-1  Jane Austen: Sense and Sensibility, Pride and
                               Prejudice, Mansfield Park, Emma, Northanger
                               Abbey, Persuasion
   r-cran-tokenizers 0.3.0-1   Herman Melville: Moby Dick
-The texts (1811 to 1851) are in the public domain; the packages around them are
-under the MIT licence.  Headings, the transcribers' notes and the Project
-Gutenberg header and footer of Moby Dick are left out, so is an editor's note
-after Northanger Abbey; paragraphs are unwrapped to one line each.  About 2% of
-the text, in contiguous pieces spread over all the novels, is held out.
+The texts (1811 to 1851) are in the public domain.  The packages around them are under the MIT
+licence.  The following text is left out: headings, the transcribers' notes, the Project Gutenberg
+header and footer of Moby Dick, and an editor's note after Northanger Abbey.  Paragraphs are unwrapped
+to one line each.  About 2% of the text is held out, in contiguous chunks spread over all the novels.
 
 Usage:
   apt-get install r-cran-janeaustenr r-cran-tokenizers
@@ -23,15 +21,14 @@ Usage:
   python3 train.py --steps N            train N steps; cosine over the steps
   python3 train.py --minutes M          train M minutes; cosine over the clock
   python3 train.py --minutes 86 --replay losses.tsv --out again
-                                        the delivered run once more: as many steps, with
-                                        the clock of that run taken from its log
+                                        repeat the run of the delivered model: the same number
+                                        of steps, with the clock of that run from its log
 
-Everything is written below --out (by default the folder of this script), the
-text and the checkpoints below --work (by default a folder "work" in it).  The
-seed is 1811 unless --seed says otherwise; it fixes the held-out pieces, the
-initial weights and the order of the data.  It runs on whatever torch finds
-with --device (cpu by default); the numbers in losses.tsv differ in the last
-digits from machine to machine, as the order of floating-point sums does.
+All files are written to the folder --out (default: the folder of this script), but the text and the
+checkpoints to the folder --work (default: the folder "work" next to this script).  The default seed is
+1811 (--seed).  It fixes the held-out chunks, the initial weights and the order of the data.  The
+device is --device (cpu by default), any device of torch.  The last digits of the numbers in losses.tsv
+differ between machines, because the order of floating-point sums differs.
 """
 import argparse
 import json
@@ -74,7 +71,7 @@ CONFIG = {
 
 # ---------------------------------------------------------------- the text
 
-NOVELS = [  # package, data object, first line, first line no longer wanted
+NOVELS = [  # package, data object, first line, first line after the text
     ("janeaustenr", "sensesensibility", None, None),
     ("janeaustenr", "prideprejudice", None, None),
     ("janeaustenr", "mansfieldpark", None, None),
@@ -97,7 +94,7 @@ SIMPLE = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": 
 
 
 def clean(text, begin, end):
-    """One novel as plain ASCII, one paragraph per line."""
+    """Return one novel as plain ASCII, one paragraph per line."""
     lines = text.replace("\r", "").split("\n")
     if begin:
         lines = lines[next(i for i, s in enumerate(lines) if s.strip().startswith(begin)):]
@@ -118,7 +115,7 @@ def clean(text, begin, end):
 
 
 def prepare(work, seed):
-    """Make train.bin and val.bin: bytes of text, documents divided by a NUL byte."""
+    """Write train.bin and val.bin: bytes of text, with a NUL byte between documents."""
     raw = os.path.join(work, "raw")
     os.makedirs(raw, exist_ok=True)
     subprocess.run(["Rscript", "-e", R_EXPORT], check=True, env=dict(os.environ, RAW_DIR=raw))
@@ -127,7 +124,7 @@ def prepare(work, seed):
     for _, name, begin, end in NOVELS:
         with open(os.path.join(raw, name + ".txt"), encoding="utf-8") as f:
             text = clean(f.read(), begin, end)
-        # pieces of about 5,000 bytes that end with a paragraph; one in every 50 is held out
+        # chunks of about 5,000 bytes, each up to the end of a paragraph; one of every 50 is held out
         pieces, at = [], 0
         while at < len(text):
             stop = text.find("\n", min(at + 5000, len(text) - 1)) + 1
@@ -150,9 +147,9 @@ def prepare(work, seed):
 
 
 class Windows:
-    """Training windows: each pass cuts the whole text into windows at a new random phase and
-    shuffles them.  Every second sequence starts with the start mark; half of those begin with a
-    sentence, moved to the next one if there is one in reach."""
+    """Training windows.  Each pass cuts the whole text into windows at a new random phase and shuffles
+    them.  Every second sequence starts with the BOS.  Half of these windows are moved to the
+    beginning of the next sentence, if one begins within the window."""
 
     def __init__(self, path, seed):
         data = np.fromfile(path, dtype=np.uint8)
@@ -162,7 +159,7 @@ class Windows:
         self.bytes = sum(len(d) for d in self.docs)
         self.rng = np.random.default_rng(seed + 1)
         self.starts = []
-        for d in self.docs:  # after a newline, or after '. ' and the like before a capital or a quote
+        for d in self.docs:  # after a newline, or after '. ' (or '! ', '? ') before a capital or a quote
             s = d.tobytes()
             self.starts.append(np.array([m.end() for m in re.finditer(rb"\n|[.!?]\"? (?=[A-Z\"])", s)]))
         self.queue, self.length, self.flip = [], None, 0
@@ -193,7 +190,7 @@ class Windows:
 
 
 def val_windows(path, length, bos):
-    """The held-out text in adjoining windows, each predicted byte counted once."""
+    """Return the held-out text in adjacent windows.  Each predicted byte is counted once."""
     data = np.fromfile(path, dtype=np.uint8)
     data = data[data != 0].astype(np.int64)
     if bos:
@@ -276,7 +273,7 @@ class Body(nn.Module):
 
 
 class Llama(nn.Module):
-    """Llama with the Hugging Face names and rotate-half rotary embedding; the head is tied."""
+    """Llama with the Hugging Face names, rotate-half rotary embedding and a tied head."""
 
     def __init__(self, c):
         super().__init__()
@@ -324,7 +321,7 @@ def export(model, folder):
 
 @torch.no_grad()
 def evaluate(loss_fn, rows, device, amp, batch=32):
-    """Mean loss in nats per byte."""
+    """Return the mean loss in nats per byte."""
     total = n = 0
     for i in range(0, len(rows), batch):
         part = rows[i:i + batch].to(device)
@@ -336,7 +333,7 @@ def evaluate(loss_fn, rows, device, amp, batch=32):
 
 @torch.no_grad()
 def sample(model, count, seed, temperature=0.8, device="cpu"):
-    """Text of the model's own, from the start mark alone."""
+    """Return text that the model generates from the BOS alone."""
     gen = torch.Generator().manual_seed(seed)
     ids = [0]
     for _ in range(count):
@@ -384,7 +381,7 @@ def main():
         prepare(work, a.seed)
     train = Windows(os.path.join(work, "train.bin"), a.seed)
     val_path = os.path.join(work, "val.bin")
-    # 96 windows of 256 for the watch while training, half with the start mark and half without
+    # 96 windows of 256 for the validation loss during training, half with the BOS and half without
     watch = torch.cat([val_windows(val_path, 256, b)[i::8][:48] for i, b in enumerate((True, False))])
 
     model = Llama(CONFIG).to(a.device)
@@ -449,7 +446,7 @@ def main():
             export(model, os.path.join(work, "latest"))
 
     export(model, a.out)
-    with torch.no_grad():  # judge what was written: the bfloat16 weights, in float32 arithmetic
+    with torch.no_grad():  # evaluate the exported weights: bfloat16, in float32 arithmetic
         for p in model.parameters():
             p.copy_(p.to(torch.bfloat16).float())
     if running:

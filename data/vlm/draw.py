@@ -1,34 +1,32 @@
 #!/usr/bin/env python3
-"""Draw the pictures and ask the questions of the two small vision-language models.
+"""Draw the images and write the questions of the two small vision-language models.
 
-A picture is 64 x 64 pixels of RGB, drawn with numpy alone: discs, squares,
-crosses and rings in five colours, and signs (15 letters and 5 digits of 5 x 7
-dots, the table GLYPHS) on a plain grey ground, with some pixels replaced by
-noise.  An episode is one picture, or two, with questions whose answers the
-drawing knows.  The tasks:
+An image is 64 x 64 pixels of RGB, drawn with numpy alone.  It has a plain grey ground and noise in
+some pixels.  It shows discs, squares, crosses and rings in five colours, and signs: 15 letters and
+5 digits of 5 x 7 dots (the table GLYPHS).  An episode is one image, or two, with questions and their
+answers.  The tasks:
 
   easy  glyph   one large sign                           which sign of four
         colour  one shape, or two                        which colour of four
         count   1 to 3 equal shapes                      how many
         side    two shapes                               which is left, right, on top, below
         where   one shape                                which quarter
-        pair    two pictures of one shape                which shows a shape
+        pair    two images of one shape                  which shows a shape
   hard  string  3 or 4 small signs in noise              which string of four
         faint   one small sign of little contrast        which sign of four
         many    4 to 9 equal shapes among others         how many, of four
-        more    two pictures of many shapes              which has more
-        which   two pictures of two small signs in noise which shows a sign
+        more    two images of many shapes                which has more
+        which   two images of two small signs in noise   which shows a sign
 
-Everything follows from a seed.  The streams of training, held-out questions and
-calibration are different children of it, and what is drawn for training is
-compared with every held-out picture (see train.py).
+All random numbers are generated from one seed.  The streams of training, held-out questions and
+calibration are different children of it.  train.py compares the images that it draws with every
+held-out image.
 
 Usage:
   python3 draw.py [--seed 1811] [--questions 48] [--out .]
-writes questions.jsonl with the folder pictures (held out) and calibration.jsonl
-with the folder calibration: one JSON object a line with task, context, choices,
-gold and images, the names of PNG files; <image> stands in the context where a
-picture stands.
+writes questions.jsonl with the folder pictures (held out) and calibration.jsonl with the folder
+calibration.  Each line is a JSON object with task, context, choices, gold and images (names of PNG
+files).  <image> marks the place of an image in the context.
 """
 import argparse
 import hashlib
@@ -57,7 +55,7 @@ GLYPHS = {  # rows of five dots from the top, one number a row
 SIGNS = "".join(GLYPHS)
 DOTS = {c: np.array([[row >> (4 - i) & 1 for i in range(5)] for row in rows], bool) for c, rows in GLYPHS.items()}
 CLASSES = 1 + len(SIGNS) + len(SHAPES) * len(COLOURS)
-MOST = 10  # that a picture has of one kind and colour, plus 1
+MOST = 10  # largest number of things of one kind and colour in an image, plus 1
 EASY = ("glyph", "colour", "count", "side", "where", "pair")
 HARD = ("string", "faint", "many", "more", "which")
 INTROS = ("Look: ", "Picture: ", "Here is a picture: ", "See ")
@@ -67,7 +65,7 @@ ROWS, COLUMNS = np.mgrid[0:SIZE, 0:SIZE]
 
 
 class Picture:
-    """pixels [64, 64, 3] uint8, and things: class (from 1), row and column of each centre."""
+    """An image: pixels [64, 64, 3] uint8, and things: the class (from 1), row and column of each centre."""
 
     def __init__(self, rng):
         self.ground = int(rng.integers(15, 75))
@@ -92,14 +90,14 @@ class Picture:
                             row, column))
 
     def sign(self, c, row, column, scale, value):
-        """The sign with its upper left dot at (row, column)."""
+        """Draw the sign with its upper left dot at (row, column)."""
         mask = np.repeat(np.repeat(DOTS[c], scale, 0), scale, 1)
         h, w = mask.shape
         self.pixels[row:row + h, column:column + w][mask] = value
         self.things.append((1 + SIGNS.index(c), row + h // 2, column + w // 2))
 
     def free(self, rng, radius, tries=200):
-        """A centre for one more shape of this radius, or nothing."""
+        """Return a free centre for one more shape of this radius, or None."""
         for _ in range(tries):
             row, column = (int(v) for v in rng.integers(radius + 1, SIZE - radius - 1, 2))
             if all((row - a) ** 2 + (column - b) ** 2 > (radius + c + 2) ** 2 and
@@ -112,8 +110,10 @@ class Picture:
         self.pixels[mask] = values[rng.integers(len(values), size=int(mask.sum()))]
 
     def labels(self):
-        """[4, patches] of what has its centre in the patch: its class (0 for nothing), how many of that class
-        there are, and how many things lie farther left and farther up; -1 where that is not asked."""
+        """Return the labels [4, patches] of the thing with its centre in each patch.
+
+        The labels are its class (0: no thing), the number of things of this class in the image, the number of
+        things farther left, and the number of things farther up.  -1 means no label."""
         side = SIZE // PATCH
         out = np.full((4, side * side), -1, np.int64)
         out[0] = 0
@@ -136,19 +136,20 @@ def pick(rng, items, count=None):
 
 
 def corner(rng, height, width):
-    """Where a sign of this size begins: a multiple of 4 pixels, half a patch."""
+    """Return the upper left corner for a sign of this size: multiples of 4 pixels, half a patch."""
     return 4 * int(rng.integers((SIZE - height) // 4 + 1)), 4 * int(rng.integers((SIZE - width) // 4 + 1))
 
 
 def options(rng, answer, others, count):
-    """The answer and count - 1 of the others, in random order."""
+    """Return the answer and count - 1 of the others, in random order."""
     choices = [answer] + pick(rng, [o for o in others if o != answer], count - 1)
     return pick(rng, choices, len(choices))
 
 
 # --------------------------------------------------------------- episodes
-# Each takes (rng, level) with level 0 easy to 1 hard and returns (pictures, questions);
-# a question is (task, text, answer, choices), the first one that of the episode's task.
+# The arguments of each function are (rng, level), with level from 0 (easy) to 1 (hard).
+# Each function returns (images, questions).  A question is (task, text, answer, choices).
+# The first question belongs to the task of the episode.
 
 def write_sign(rng, level):
     picture, c = Picture(rng), pick(rng, SIGNS)
@@ -179,7 +180,7 @@ def lay_string(rng, level, count):
 def write_string(rng, level):
     picture, text = lay_string(rng, level, int(rng.integers(3, 5)) if level > 0.2 else int(rng.integers(2, 4)))
     others = []
-    while len(others) < 3:  # one sign of the string is another one
+    while len(others) < 3:  # a wrong choice differs from the string in one sign
         i = int(rng.integers(len(text)))
         other = text[:i] + pick(rng, SIGNS) + text[i + 1:]
         if other != text and other not in others:
@@ -203,7 +204,7 @@ def ask_colour(rng, kind, colour):
 
 
 def lay_one(rng, level, kind):
-    """One shape that is not on the middle lines: picture, colour, row and column."""
+    """Draw one shape away from the middle lines; return the image and the shape's colour, row and column."""
     picture, colour = Picture(rng), pick(rng, list(COLOURS))
     radius, at = int(rng.integers(5, 12)), [SIZE // 2, SIZE // 2]
     for i in range(2):
@@ -263,14 +264,16 @@ def two_shapes(rng, level):
 
 
 def colour_first(rng, level):
-    """one_shape or two_shapes with the question for the colour in front."""
+    """Return an episode of one_shape or two_shapes with the questions about colours first."""
     pictures, questions = pick(rng, (one_shape, two_shapes))(rng, level)
     return pictures, sorted(questions, key=lambda q: q[0] != "colour")
 
 
 def lay_crowd(rng, level, count, others, small, kind=None):
-    """count shapes of one kind and colour among others of other colours, fewer others where there is no room:
-    picture, kind, and how many of each colour, that one first."""
+    """Draw count shapes of one kind and colour among others of other colours.
+
+    Without enough room, fewer others are drawn.  Return the image, the kind, and the number of shapes of each
+    colour; the colour of the count shapes is the first."""
     picture, kind = Picture(rng), kind or pick(rng, SHAPES)
     colour, *rest = pick(rng, list(COLOURS), 3)
     drawn = {colour: count}
@@ -341,7 +344,7 @@ EPISODES = {"glyph": write_sign, "colour": colour_first, "count": count_few, "si
 
 
 def introduction(rng, pictures):
-    """The text before and between the pictures, each of which is followed by a line feed."""
+    """Return the texts before and between the images.  A line feed follows each image."""
     return (pick(rng, INTROS),) if pictures == 1 else ("First: ", "Second: ")
 
 
@@ -359,7 +362,7 @@ TRAINING, HELD_OUT, CALIBRATION, TRIAL = range(4)
 # ------------------------------------------------------------------ files
 
 def png(pixels):
-    """An RGB PNG file of 8 bits, every row filtered by the one above or not at all, whichever is smaller."""
+    """Return an RGB PNG file of 8 bits: all rows with the filter "up" or with none, whichever is smaller."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     height, width, _ = pixels.shape
@@ -372,7 +375,7 @@ def png(pixels):
 
 
 def ask(seed, child, count, levels, folder=""):
-    """count questions of each task: (JSON object, pictures), task by task."""
+    """Return count questions of each task, task by task, as (JSON object, images)."""
     rng, out = stream(seed, child), []
     for task in EASY + HARD:
         for i in range(count):

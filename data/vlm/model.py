@@ -1,24 +1,20 @@
-"""The two small vision-language models in plain torch, under the names of their checkpoint.
+"""The two small vision-language models in plain torch, with the parameter names of their checkpoints.
 
-Both are LLaVA: a vision tower, a projector of two linear layers with GELU
-between, and a byte-level Llama whose embeddings of the token <image> the
-projected patches replace.  The tower is one of
+Both are LLaVA models: a vision encoder (class Tower), a projector of two linear layers with GELU
+between them, and a byte-level Llama.  The projected patches replace the embeddings of the token
+<image>.  The encoder is one of
 
-  clip_vision_model      CLIP: x + f(LN(x)), a norm before the first block, whose
-                         gain is one number.  Behind it the projector begins with
-                         a LayerNorm (`VipLlavaForConditionalGeneration`), so all
-                         that reads the residual stream is normed, and the stream
-                         can be centred and rotated
-  postnorm_vision_model  x + LN(f(x)) for attention and MLP of each block: the
-                         parameters of CLIP under CLIP's names, of which
-                         layer_norm1 normalises what attention adds and
-                         layer_norm2 what the MLP adds; no norm before the first
-                         block and none behind the last.  The gain of each norm
-                         is one number, so the residual stream can be rotated.
-                         The container is `LlavaForConditionalGeneration`
+  clip_vision_model      CLIP: blocks x + f(LN(x)), and a norm before the first block, with one number
+                         as gain.  The projector begins with a LayerNorm
+                         (`VipLlavaForConditionalGeneration`).  So every layer that reads the residual
+                         stream reads the output of a norm, and the stream can be centred and rotated
+  postnorm_vision_model  x + LN(f(x)) for attention and MLP of each block.  It has the parameters of
+                         CLIP under CLIP's names: layer_norm1 normalises the output of attention and
+                         layer_norm2 the output of the MLP.  No norm exists before the first block
+                         or after the last.  The gain of each norm is one number, so the residual
+                         stream can be rotated.  The container is `LlavaForConditionalGeneration`
 
-The features are those behind the last block, without the class token
-(vision_feature_layer -1).
+The features are the outputs of the last block, without the class token (vision_feature_layer -1).
 """
 import json
 import math
@@ -84,7 +80,7 @@ PROCESSOR = {
 
 
 def tokenizer():
-    """tokenizer.json: the id of a byte is the byte, and four special tokens follow."""
+    """Return the contents of tokenizer.json: the id of a byte is the byte, and four special tokens follow."""
     shown = [b for b in range(256) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174]
     hidden = [b for b in range(256) if b not in shown]
     letter = {b: chr(b) for b in shown} | {b: chr(256 + i) for i, b in enumerate(hidden)}
@@ -162,7 +158,7 @@ class Embeddings(nn.Module):
 
 
 class Tower(nn.Module):
-    """[pictures, 3, height, width] to [pictures, patches, width of the tower]."""
+    """The vision encoder: [images, 3, height, width] to [images, patches, width of the encoder]."""
 
     def __init__(self, c):
         super().__init__()
@@ -170,7 +166,7 @@ class Tower(nn.Module):
         self.encoder = nn.Module()
         self.encoder.layers = nn.ModuleList(VisionBlock(c) for _ in range(c["num_hidden_layers"]))
         self.pre_layrnorm = nn.Identity()
-        if c["model_type"] == PRE:  # CLIP's class has the second one; it touches the class token alone
+        if c["model_type"] == PRE:  # post_layernorm belongs to CLIP's class; it changes only the class token
             self.pre_layrnorm = nn.LayerNorm(c["hidden_size"], eps=c["layer_norm_eps"])
             self.post_layernorm = nn.LayerNorm(c["hidden_size"], eps=c["layer_norm_eps"])
 
@@ -261,7 +257,7 @@ class Llava(nn.Module):
 
     @torch.no_grad()
     def start(self):
-        """Initial weights; the gains of the norms that write the residual stream begin, and stay, equal."""
+        """Set initial weights.  The gains of norms that write the residual stream start and stay equal."""
         for name, p in self.named_parameters():
             if name.endswith("bias"):
                 p.zero_()
@@ -283,14 +279,15 @@ class Llava(nn.Module):
             norm.weight.register_hook(lambda g: g.mean().expand_as(g))
 
     def features(self, pixels):
-        """Of uint8 pictures [pictures, height, width, 3], as the processor normalizes them."""
+        """Return the features of uint8 images [images, height, width, 3], normalized as by the processor."""
         kind = self.vision_tower.embeddings.class_embedding.dtype
         return self.vision_tower((pixels.permute(0, 3, 1, 2).to(kind) / 255 - 0.5) / 0.5)
 
     def states(self, ids, features, position=None, early=False):
-        """Normed last states [sequences, tokens, width]; features of all pictures in their order;
-        position [sequences, tokens] where the tokens do not stand one behind the other; early: those behind the
-        first block too, not normed."""
+        """Return the outputs of the final norm [sequences, tokens, width].
+
+        features: of all images, in their order.  position [sequences, tokens]: positions of tokens that are
+        not consecutive.  early: the outputs of the first block are returned too, without a norm."""
         body = self.language_model.model
         x = body.embed_tokens(ids)
         mask = (ids == IMAGE).unsqueeze(-1)
@@ -313,7 +310,7 @@ class Llava(nn.Module):
 
 
 def encode(text):
-    """Ids of a text in which each <image> stands for the 64 tokens of one picture."""
+    """Return the token ids of a text.  Each <image> becomes the 64 tokens of one image."""
     ids = []
     for i, part in enumerate(text.split("<image>")):
         ids += [IMAGE] * (64 if i else 0) + list(part.encode("ascii"))
@@ -334,7 +331,7 @@ def export(model, folder):
 
 
 def load(folder):
-    """The model of a folder, in float32."""
+    """Return the model of a folder, in float32."""
     from safetensors.torch import load_file
     with open(os.path.join(folder, "config.json")) as f:
         model = Llava(json.load(f))
@@ -344,7 +341,7 @@ def load(folder):
 
 @torch.no_grad()
 def answer(model, row, pixels, bos=True):
-    """Summed log-likelihood of each choice of one question, in nats; pixels [pictures, h, w, 3] uint8."""
+    """Return summed log-likelihoods (nats) of the choices of a question; pixels [images, h, w, 3] uint8."""
     prefix = ([BOS] if bos else []) + encode(row["context"])
     choices = [encode(c) for c in row["choices"]]
     longest = max(map(len, choices))

@@ -5,20 +5,18 @@ Usage:
   pip install torch safetensors numpy pillow tokenizers transformers
   python3 reference.py [FOLDER...]
 
-Reads questions.jsonl, its pictures and each folder's files, and writes into the
-folder
-  accuracy.tsv     of each task, in float32: right choices (largest summed
-                   log-likelihood of the choice's bytes behind the context, with
-                   the start mark and without) and exact greedy answers (bytes up
-                   to the line feed, with the start mark)
-  likelihoods.tsv  in float64, with the start mark: the summed log-likelihoods in
-                   nats of every choice of the first four questions of each task,
-                   and the sum over all questions of that of the right choice
-  answers.tsv      of every question, in float32 with the start mark: the right
-                   choice, the one taken, and the greedy answer
-Each folder is also loaded by transformers, pictures by its CLIPImageProcessor
-and text by its tokenizer.json, and its answers have to agree; for the post-norm
-tower, which transformers lacks, the blocks of its CLIP tower are rearranged.
+The script reads questions.jsonl, its images and the files of each folder.  It writes to the folder
+  accuracy.tsv     for each task, in float32: right choices, with BOS and without, and exact greedy
+                   answers, with BOS.  The model chooses the largest summed log-likelihood of the
+                   bytes of a choice after the context.  A greedy answer ends at the line feed
+  likelihoods.tsv  in float64, with BOS: the summed log-likelihoods in nats of every choice of the
+                   first four questions of each task, and the sum of the log-likelihoods of the
+                   right choices over all questions
+  answers.tsv      for every question, in float32 with BOS: the right choice, the choice of the
+                   model, and the greedy answer
+The script also loads each folder with transformers, which reads images with its CLIPImageProcessor
+and text with tokenizer.json.  The results of both must agree.  transformers has no post-norm encoder,
+so the blocks of its CLIP encoder are rearranged for that model.
 """
 import argparse
 import json
@@ -34,7 +32,7 @@ from model import BOS, IMAGE, POST, answer, encode, load
 
 
 def read(here):
-    """The questions, each with its pictures [pictures, 64, 64, 3] uint8."""
+    """Return the questions, each with its images [images, 64, 64, 3] uint8."""
     def picture(name):
         with Image.open(os.path.join(here, name)) as image:
             return np.array(image)
@@ -45,7 +43,7 @@ def read(here):
 
 @torch.no_grad()
 def greedy(model, row, pixels, most=12):
-    """The answer that the model writes itself, up to its line feed."""
+    """Return the answer that the model generates, up to its line feed."""
     ids, told = [BOS] + encode(row["context"]), b""
     features = model.features(pixels)
     while len(told) < most and not told.endswith(b"\n"):
@@ -56,7 +54,7 @@ def greedy(model, row, pixels, most=12):
 
 
 def in_transformers(folder):
-    """A function from a question to the log-likelihoods of its choices, by the classes of transformers."""
+    """Return a function that computes the log-likelihoods of the choices of a question with transformers."""
     from tokenizers import Tokenizer
     from transformers import (CLIPImageProcessor, LlavaConfig, LlavaForConditionalGeneration,
                               VipLlavaForConditionalGeneration)
@@ -72,7 +70,7 @@ def in_transformers(folder):
             fields = json.load(f)
         fields["vision_config"]["model_type"] = "clip_vision_model"
         clip, modeling_clip.CLIPEncoderLayer = modeling_clip.CLIPEncoderLayer, PostNorm
-        # what is recorded as hidden states is the output of this class
+        # transformers records the outputs of this class as hidden states
         modeling_clip.CLIPPreTrainedModel._can_record_outputs["hidden_states"] = PostNorm
         model, said = LlavaForConditionalGeneration.from_pretrained(
             folder, config=LlavaConfig.from_dict(fields), dtype=torch.float32, output_loading_info=True)

@@ -1,31 +1,36 @@
 #!/usr/bin/env python3
-"""Train one of the two small vision-language models on pictures drawn as it goes.
+"""Train one of the two small vision-language models on images that are drawn during training.
 
 Usage:
   pip install torch safetensors numpy
   python3 train.py pre --tower-minutes T --short-minutes S --minutes M
-                                 the model with the CLIP tower, to ../vlm-pre
-  python3 train.py post ...      the one with the post-norm tower, to ../vlm-post
+                                 the model with the CLIP encoder, to ../vlm-pre
+  python3 train.py post ...      the model with the post-norm encoder, to ../vlm-post
 
-First the tower alone, 64 pictures a step: a linear layer on it tells each patch's
-row and column, and of what has its centre in the patch the name (a sign, or a
-shape and its colour), how many of the same there are in the picture, and how many
-things lie farther left and farther up.  Then texts: 16 with one picture a step,
-or 8 with two (two pictures that are compared, or two episodes one after the
-other), with one to four questions; the loss is that of the answers and their line
-feeds, where a word's first letter counts three times, plus 0.02 times the rest of
-the text, plus 0.3 times that of the patches, of which half as much again comes
-from a linear layer on the states behind the language model's first block, which
-also tells the first picture from the second; both layers are thrown away in the
-end.  For --short-minutes the tower stays as it is and a picture has 16 tokens,
-the patches with something in them and others at random; for --minutes all is
-trained, the tower at a quarter of the rate, with 24 tokens for 0.6 of the time and
-then all 64.  Until 0.35 of that time, and all of the short one, the texts are
-easier, and more of them ask for places.  --begin takes the weights of a
-checkpoint.  A picture that equals a held-out one is drawn again.  The rates follow
-a cosine over the clock, in the last stage from half of --lr; the log is losses.tsv
-of the folder, checkpoints go to the folder --work, with the model so far in its
-folder latest, and --resume goes on from one.
+Stage 1 (--tower-minutes) trains the vision encoder alone, with 64 images a step.  A linear layer on
+its features predicts the row and column of each patch.  It also predicts labels of the thing with its
+centre in the patch: its name (a sign, or a shape and its colour), the number of equal things in the
+image, and the numbers of things farther left and farther up.
+
+Stages 2 and 3 train on texts, 16 with one image a step or 8 with two.  Two images are compared, or
+belong to two episodes, one after the other.  An episode has one to four questions.  The loss is the
+sum of
+  - the loss of the answers and their line feeds; the first letter of a word counts three times
+  - 0.02 times the loss of the rest of the text
+  - 0.3 times the loss of the patches: that of the linear layer of stage 1, plus half the loss of a
+    linear layer on the outputs of the first block of the language model, which also predicts
+    whether an image is the first or the second
+Both linear layers are discarded at the end.
+
+In stage 2 (--short-minutes) the encoder is fixed, and an image has 16 tokens: the patches with a
+thing in them, and random others.  In stage 3 (--minutes) all weights are trained, the encoder at a
+quarter of the rate.  An image has 24 tokens for 0.6 of the time, then all 64.  In stage 2 and until
+0.35 of the time of stage 3, the texts are easier, and more of them ask for places.
+
+An image that equals a held-out image is drawn again.  The rates follow a cosine over the clock; in
+stage 3 it starts from half of --lr.  The log is losses.tsv in the folder of the model.  Checkpoints are
+written to the folder --work, and the current model to its folder latest.  --resume continues from a
+checkpoint.  --begin reads the weights of a checkpoint.
 """
 import argparse
 import json
@@ -41,22 +46,22 @@ import torch.nn.functional as F
 import draw
 from model import BOS, EOS, IMAGE, PAD, POST, PRE, Llava, answer, config, encode, export, load
 
-# tasks as often as they stand here
+# each task is drawn as often as it is listed
 SINGLE = ("glyph", "colour") + ("string", "faint") * 2 + ("many", "count") * 3 + ("side", "where") * 4
 DOUBLE = ("more", "which", "pair")
-PLACES = ("side",) * 4 + ("where", "count") * 3 + ("glyph", "colour", "string", "faint", "many")  # the first texts
+PLACES = ("side",) * 4 + ("where", "count") * 3 + ("glyph", "colour", "string", "faint", "many")  # easy texts
 TOWER = ("glyph", "count") * 3 + ("faint", "string", "many", "side") * 2 + ("which", "more", "where")
 SIDE = draw.SIZE // draw.PATCH
 HEADS = {"name": draw.CLASSES, "count": draw.MOST, "left": 4, "above": 4, "row": SIDE, "column": SIDE}
-MOST = 4       # questions of an episode
-PICTURES = 16  # in a step
-TOWER_RATE = 0.25  # of the tower, behind its own stage, against that of the rest
-FIRST = 3.0    # weight of the first letter of a word of an answer; its other bytes have 1
-OTHER = 0.02   # weight of bytes that are not of an answer
+MOST = 4       # questions per episode, at most
+PICTURES = 16  # images per step of texts
+TOWER_RATE = 0.25  # rate of the encoder after its own stage, relative to the rate of the rest
+FIRST = 3.0    # weight of the first letter of a word of an answer; its other bytes have weight 1
+OTHER = 0.02   # weight of bytes outside answers
 
 
 class Episodes:
-    """Training texts: (ids, weight of each as a target, pictures, labels)."""
+    """Training texts: (ids, weight of each id as a target, images, labels)."""
 
     def __init__(self, seed, questions):
         self.rng = draw.stream(seed, draw.TRAINING)
@@ -94,7 +99,7 @@ class Episodes:
         return ids + [EOS], weight + [OTHER], shown
 
     def batch(self, count, ceiling, tasks=SINGLE):
-        """PICTURES / count texts of about the same length."""
+        """Return PICTURES / count texts of about the same length."""
         n = PICTURES // count
         if not self.ready[count]:
             drawn = sorted((self.text(count, ceiling, tasks) for _ in range(4 * n)), key=lambda t: len(t[0]))
@@ -110,7 +115,7 @@ class Episodes:
         return ids, weight, pixels, labels
 
     def pictures(self, count, ceiling):
-        """Pictures alone: pixels and labels."""
+        """Return images without texts: pixels and labels."""
         drawn = []
         while len(drawn) < count:
             drawn += self.episode(TOWER, ceiling)[0]
@@ -119,8 +124,10 @@ class Episodes:
 
 
 def telling(logits, labels, at=None):
-    """Loss of what is told of the patches, most of which are empty, and the shares of the others told right:
-    name, how many, left and above; at [pictures, patches]: which patches these are, if not all in order."""
+    """Return the loss of the predictions for the patches, and the shares of right predictions.
+
+    The shares are those of name, count, left and above, without the empty patches (most patches are empty).
+    at [images, patches]: the numbers of the patches, if they are not all patches in order."""
     weight = torch.cat([torch.full((1,), 0.05), torch.ones(draw.CLASSES - 1)])
     name, count, left, above, row, column = logits.flatten(0, 1).split(list(HEADS.values()), -1)
     targets = labels.transpose(0, 1).flatten(1)
@@ -137,13 +144,14 @@ def telling(logits, labels, at=None):
 
 
 def losses(model, names, inner, batch, tokens, tower):
-    """Loss of the text, of the answers alone, and of what is told of the patches; the tower learns or not.
+    """Return the losses of the text, of the answers alone, and of the predictions for the patches.
 
-    The last is that of names, on the features, and half that of inner, on the states behind the first block of
-    the language model, which also tells which picture of the text it is.
+    tower: whether the encoder is trained.  The loss of the patches is the loss of names, on the features,
+    plus half the loss of inner, on the outputs of the first block of the language model.  inner also
+    predicts the number of the image in the text.
 
-    With fewer tokens a picture than patches, the patches with something in them stay and others
-    at random, and all that stays keeps its position."""
+    If an image has fewer tokens than patches, the patches with a thing in them are kept, and random others.
+    The kept tokens keep their positions."""
     ids, weight, pixels, labels = batch
     with torch.set_grad_enabled(tower):
         features = model.features(pixels)
@@ -171,7 +179,7 @@ def losses(model, names, inner, batch, tokens, tower):
 
 
 def accuracy(model, rows):
-    """Share of right choices, by task."""
+    """Return the share of right choices, by task."""
     right = {}
     for row, pictures in rows:
         scores = answer(model, row, torch.from_numpy(np.stack([p.pixels for p in pictures])))
@@ -180,7 +188,7 @@ def accuracy(model, rows):
 
 
 class Run:
-    """What a checkpoint holds, and the clock."""
+    """The contents of a checkpoint, and the clock."""
 
     def __init__(self, a, work, out):
         self.a, self.out, self.checkpoint = a, out, os.path.join(work, "checkpoint.pt")
@@ -208,7 +216,7 @@ class Run:
             self.__dict__.update(state)
 
     def optimizer(self):
-        """Of four groups: matrices decay, others do not; the tower may go slower."""
+        """Make an optimizer of four groups: only matrices decay; the encoder may have a lower rate."""
         tower = {id(p) for p in self.model.vision_tower.parameters()}
         groups = [{"params": [p for p in self.all if (p.dim() > 1) == many and (id(p) in tower) == slow],
                    "weight_decay": self.a.weight_decay * many, "slow": slow}
@@ -223,7 +231,7 @@ class Run:
         export(self.model, self.latest)
 
     def watch(self):
-        """A row of the log: mean losses since the last one, and right choices of other questions, by task."""
+        """Log the mean losses since the last row, and shares of right choices by task (other questions)."""
         mean = np.mean(self.running, 0) if self.running else (math.nan,) * 3
         right = accuracy(self.model, self.trial)
         self.log.append([self.step, *mean, *right.values(), self.spent])
@@ -252,7 +260,7 @@ class Run:
         return text + 0.3 * seen, (text.item(), replies.item(), seen.item())
 
     def train(self, minutes, one_step, lr, end):
-        """Steps for so many minutes; the rate falls from lr to end times lr."""
+        """Train for so many minutes.  The rate falls from lr to end times lr."""
         begun = kept = time.time() - self.spent
         kept = time.time()
         while self.spent < 60 * minutes:
