@@ -54,7 +54,7 @@ TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512 $(BUILD)/te
 AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 product/product product/product_exact product/product_integer \
 	product/product_number product/product_packed)
 TESTS    += $(TWICE)
-# Tools that know one more format and its quantizer (tests/vq8.h).
+# Tools with one more format and its quantizer (tests/vq8.h).
 VQ8      := $(patsubst %,$(BUILD)/vq8/%.o,lib/num/format lib/transform/quantizer tests/vq8)
 VQ8_BIN  := $(patsubst %,$(BUILD)/vq8/bin/%,awq-scale dpq-run eval-ppl exmy-pack exmy-sweep fbq-run msq-calib tensor-diff \
 	tensor-join tensor-stats)
@@ -88,10 +88,10 @@ else
 PROGRAMS := $(TOOLS:%=bin/%)
 endif
 
-# Libraries that are missing are named before the compiler runs; after `deps` a second make sees the new paths.
+# Missing libraries are named before the compiler runs. After `deps` a second make reads the new paths.
 READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null && echo yes))
 
-# A second make only then: beside `make -j2 all build/tests/half` it would write the same files.
+# A second make only then: with `make -j2 all build/tests/half` two would write the same files.
 ifeq ($(READY),yes)
 all check: programs
 else
@@ -161,7 +161,7 @@ $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/libptq.a
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -o $@ $^ $(LDLIBS) -lcmocka
 
-# It sees what products of the pass are given, and what they give.
+# It records arguments and results of the products of a forward pass.
 $(BUILD)/tests/bf16_pass $(BUILD)/tests/bf16_pass-avx512: LDLIBS += -Wl,--wrap=product_input,--wrap=product_run
 
 $(BUILD)/tests/avx512.o: ALWAYS += -Wno-psabi

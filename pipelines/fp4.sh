@@ -18,7 +18,7 @@ for size in 16 32; do
 	step "hadamard-rotate -q --block $size --seed 1 model.h5 -o block$size.h5"
 	hessians block$size
 done
-format() {	# format NAME SIZE OPTIONS: measures a format with groups of SIZE by each method; NAME.stats has its bits
+format() {	# format NAME SIZE OPTIONS: measures a format in groups of SIZE by each method; NAME.stats has its bits
 	local h="--hessian hessian.h5 model.h5" rotated="--hessian block$2-hessian.h5 block$2.h5"
 	measure $1-RTN $1-RTN "dpq-run $3 --compensate none $h"
 	measure $1-GPTQ $1-GPTQ "dpq-run $3 --reorder none $h"

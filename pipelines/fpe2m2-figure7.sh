@@ -23,4 +23,4 @@ mv -f "$part/figure7.tsv" .
 peak=$(awk -F '\t' '$1 == "peak-f32" && $2 == "ours" { print $3 }' peak.tsv)
 rate=$(awk -F '\t' '$1 == "read" && $2 == 1 { print 1e-9 * $4 / $3 }' batch.tsv)
 about="groups of 128" RATE=$rate PEAK=$peak plot figure7
-say "the paper (RTX 4070 Ti, H100) prints its figure without numbers: E2M2 close to INT5, NF5 behind"
+say "the paper (RTX 4070 Ti, H100) prints its figure without numbers: E2M2 close to INT5, NF5 slower"

@@ -97,7 +97,7 @@ for f in "$top"/tests/fuzz/finds/part/*; do
 		no "$t: ${f##*/}, found by fuzzing" 1 'damaged|ptq_kind|hessian|nested|paths|short|parts' tool $t "$f"
 	done
 done
-ok 'nothing is left behind' clean
+ok 'no file is left' clean
 
 # --- text ---
 printf 'on\377\300\200\355\240\200\364\220\200\200 once' >bytes
@@ -120,7 +120,7 @@ for s in missing:part twice:part swapped:part first:part last:'stream ends after
 	no "a stream as a second input: $name" 1 "$pattern|has . parts|expected" \
 		sh -c "cat $name | tokenize -q --model /dev/stdin text -o out/r"
 done
-ok 'nothing is left behind' clean
+ok 'no file is left' clean
 
 # --- output to full disks, closed pipes and small file systems ---
 for c in "model-import -q '$top/tests/tiny'" 'tokenize -q --model model.h5 text' \
@@ -140,7 +140,7 @@ for t in gguf hf compressed-tensors; do
 	no "ulimit -f: model-export --to $t" 1 'cannot write: File too large' \
 		sh -c "ulimit -f 4; exec model-export -q --to $t -o out/r quantized.h5"
 done
-ok 'nothing is left behind' clean
+ok 'no file is left' clean
 echo before >out/r
 no 'ulimit -f: the result has the name of an existing file' 1 'cannot write: File too large' \
 	sh -c 'ulimit -f 4; exec model-export -q --to gguf -o out/r model.h5'
@@ -191,7 +191,7 @@ gone 'the reader closed the pipe: a stream' 'dpq-run -q --compensate none stream
 gone 'the reader closed the pipe: numbers' 'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5'
 no 'the reader closed the pipe, SIGPIPE ignored' 1 'cannot write: Broken pipe' sh -c \
 	"trap '' PIPE; exec 4<>left 5>left 4<&-; exec model-import -q '$top/tests/tiny' >&5"
-ok 'nothing is left behind' clean
+ok 'no file is left' clean
 
 # --- too little address space: a tool succeeds, or fails with one line, and always ends ---
 short() {	# short KIB COMMAND...

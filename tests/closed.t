@@ -192,5 +192,5 @@ no 'half a file on standard input' 1 'not an HDF5' sh -c '{ head -c 100 >/dev/nu
 no 'standard input that another tool has read to its end' 1 '<stdin>: is empty' \
 	sh -c '{ tensor-stats -q >/dev/null; tensor-stats; } <in/model.h5'
 ok 'no input has changed' unchanged
-is 'nothing is left behind' "$(find . -name '.ptq*')" ''
+is 'no file is left' "$(find . -name '.ptq*')" ''
 done_testing

@@ -209,7 +209,7 @@ for name in llama-gqa gpt2 opt neox-parallel gemma3 qwen3-window; do
 	plain=$top/tests/ref/$name.h5
 	same=$(kl --reference "$plain" "h-$name.h5") rounded=$(kl --kv-format uint4 --reference "$plain" "$plain") \
 		turned=$(kl --kv-format uint4 --reference "$plain" "h-$name.h5")
-	ok "$name: a Hadamard matrix changes only what is rounded ($same $rounded $turned)" \
+	ok "$name: a Hadamard matrix changes only rounded formats ($same $rounded $turned)" \
 		awk -v same="$same" -v rounded="$rounded" -v rotated="$turned" 'BEGIN {
 			far = 1e4 * (same + 1e-12)
 			exit !(same < 1e-10 && far < rounded && rounded < 0.1 && far < rotated && rotated < 0.1 &&

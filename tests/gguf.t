@@ -218,7 +218,7 @@ for f in cut-*.gguf; do
 beyond the end of the file|needs [0-9]* bytes)" \
 		model-import -q "$f" -o no.h5
 done
-ok 'nothing is left behind' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
+ok 'no file is left' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 
 # Changed bytes, mostly in the header: success or one line of error, never a crash.
 ok 'changed bytes' py fuzz

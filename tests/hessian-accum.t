@@ -102,5 +102,5 @@ no 'Hessians of other layers' 1 'd.h5' hessian-accum h.h5 d.h5
 no 'Hessians of another model' 1 'parts|layers' hessian-accum h.h5 a.h5
 no 'integer activations' 1 'int.h5: /a/input: is int32' hessian-accum int.h5
 no 'NaN in activations' 1 'nan.h5: /a: input 4: ' hessian-accum nan.h5
-ok 'nothing is left behind' sh -c '! ls ./*.tmp 2>/dev/null | grep .'
+ok 'no file is left' sh -c '! ls ./*.tmp 2>/dev/null | grep .'
 done_testing

@@ -543,5 +543,5 @@ else
 	skip 'a file without write permission' 'no other user is available, or it cannot read the tools'
 fi
 is '... is unchanged' "$(cat locked)" old
-is 'nothing is left behind' "$(find . -name '.ptq*')" ''
+is 'no file is left' "$(find . -name '.ptq*')" ''
 done_testing

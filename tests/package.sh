@@ -41,7 +41,7 @@ stage() {
 			ok "stage $1: COPY $rest" cp -R "${sources[@]/#/$from/}" "$2$to"
 			;;
 		FROM | CMD | '' | '#'*) ;;
-		*) ok "an instruction that this test knows: $word" false ;;
+		*) ok "an instruction that this test can run: $word" false ;;
 		esac
 	done 3<"$file"
 }
@@ -57,7 +57,7 @@ cat ok.out
 dpkg-deb -x "${deb[0]}" unpacked
 is 'links of the installed pages' "$(py dead_links unpacked/usr/share/doc/ptqtools)" ''
 
-# Files of the system before, but for those that any installation writes.
+# Files of the system before, except those that any installation writes.
 everything() {
 	(cd "$roots/run" && find . -xdev \( -path ./proc -o -path ./tmp -o -path ./var/cache -o -path ./var/log -o \
 		-path ./var/lib/apt -o -path './var/lib/dpkg/*-old' -o -path ./work -o \
@@ -79,7 +79,7 @@ is '... and group-aware reordering between the two others' \
 	"$(awk '$1 == "W4A16" { print $4, $2 }' table | sort -g | cut -d ' ' -f 2 | xargs)" 'full gar none'
 cat table
 ls "$roots/run/home/a user/results/dpq-table4"/*
-ok '... with the same numbers beside an OpenBLAS of POSIX threads' within "$roots/run" "
+ok '... the same numbers if an OpenBLAS of POSIX threads is installed too' within "$roots/run" "
 	apt-get update && apt-get install -y --no-install-recommends libopenblas0-pthread
 	cd '/home/a user/results/dpq-table4/'*
 	gar-order -q --order gar --group 128 hessian.h5 -o /tmp/order.h5 && cmp /tmp/order.h5 gar.h5

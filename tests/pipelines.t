@@ -285,7 +285,8 @@ for p in mquant-table2 dpq-table1; do
 	no 'a file without questions' 1 'holds no question' "$p" eyes/data/vlm-pre one
 	sed 's/shots.a picture, ..ppm/..\/x/' $v/questions.jsonl >$v/out.jsonl
 	: >eyes/data/x
-	no 'an image in another folder' 1 "'[.][.]/x' is not beside it" "$p" eyes/data/vlm-pre $v/out.jsonl
+	no 'an image in another folder' 1 "'[.][.]/x' is not in the folder of the questions" "$p" eyes/data/vlm-pre \
+		$v/out.jsonl
 done
 
 done_testing

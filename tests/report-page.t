@@ -93,7 +93,7 @@ is 'a second run makes nothing' "$? $(grep -c ' s$' said)" '0 0'
 is 'no scratch folder is left' "$(find "$PTQ_RESULTS" -name 'part*')" ''
 
 if ! command -v xmllint >/dev/null; then skip 'xmllint' 'is not installed'
-else is 'xmllint reports only tags that it does not know' \
+else is 'xmllint reports only unknown tags' \
 	"$(xmllint --html --noout "$page" 2>&1 | grep 'error :' | grep -v ': Tag [a-z]* invalid')" ''
 fi
 for browser in chromium chromium-browser google-chrome none; do command -v $browser >/dev/null && break; done

@@ -30,7 +30,7 @@ at=$(cat at)
 # shellcheck disable=SC2086
 set -- $at
 end=${10} last=$9 fifth=$6
-again() {	# again NAME PARTS: a run with the current FILE.part, of which it uses PARTS
+again() {	# again NAME PARTS: a run with the current FILE.part; it uses PARTS of its parts
 	run -o r.h5 2>said
 	is "$1: the same bytes" "$(cmp r.h5 whole.h5 2>&1)" ''
 	is "$1: finished parts that are used" "$(sed -n 's/.*part: \([0-9]*\) of 9 parts are finished/\1/p' said)" "$2"

@@ -33,8 +33,8 @@ message_of() {
 		case $line in '' | "try '"* | *': warning: '*) ;; *) lines=$((lines + 1)) said=$line ;; esac
 	done <"$1"
 }
-# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, apart from warnings, prints one line, which
-# matches the pattern
+# no NAME STATUS PATTERN COMMAND...: the command fails with this status and, apart from warnings, prints one line,
+# which matches the pattern
 no() {
 	n=$((n + 1)); what=$1 status=$2 pattern=$3; shift 3
 	"$@" >no.out 2>no.err </dev/null; got=$?

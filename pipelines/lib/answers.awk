@@ -9,7 +9,7 @@ function add(group, mark,  n, x, se) {
 	n = $2; x = $at[mark]; se = n > 1 ? $at[mark "_se"] : 0
 	count[group, mark] += n; sum[group, mark] += n * x; squares[group, mark] += n * (se * se * (n - 1) + x * x)
 }
-function mean(group, mark,  n, m) {	# empty if no such question exists; 0 for the differences of the base from itself
+function mean(group, mark,  n, m) {	# empty without such questions; 0 for the differences of the base from itself
 	n = count[group, mark]; m = n ? sum[group, mark] / n : count[group, "acc"] ? 0 : ""
 	return n && m * m < 1e-12 ? 0 : m
 }

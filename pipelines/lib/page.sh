@@ -1,20 +1,20 @@
 # shellcheck shell=bash disable=SC2154
 # page.sh -- results as one page of HTML
 #
-#   page ITEMS             prints it, of what is in $folder, the folder of all results; ITEMS as items.awk prints them.
-#                          failed[PIPELINE]: those that failed. $part is a scratch folder
+#   page ITEMS             prints the page of the results in $folder; ITEMS has the form that items.awk prints.
+#                          failed[PIPELINE] marks pipelines that failed. $part is a scratch folder
 #
-# The page is whole: style, plots and commands are in it. Only tables as files and the pages of docs are beside it, as
-# links. It has no scripts.
+# Style, plots and commands are part of the page. Only files of tables and the pages of docs are links. It has no
+# scripts.
 declare -A failed=() home=() missing=()
 
 html() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g'; }
 relative() { realpath --relative-to="$folder" "$1" | html; }
-about() {	# about PIPELINE: the comments at its top behind its name, as paragraphs
+about() {	# about PIPELINE: the comments at its top, after its name, as paragraphs
 	sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$here/$1.sh" | sed '1,/ -- /s/^.* -- //' | html |
 		awk 'BEGIN { RS = "" } { print "<p class=" (NR == 1 ? "asks" : "about") ">" $0 "</p>" }'
 }
-said() {	# said PIPELINE: what it says of the paper's numbers, which are in no column
+said() {	# said PIPELINE: its sentence about numbers of the paper that are in no column
 	awk '/^say "the paper/ { on = 1; sub(/^say /, "") }
 		on { more = sub(/\\$/, ""); gsub(/^[\t ]*"|" *$/, ""); text = text " " $0 }
 		on && !more { print text; exit }' "$here/$1.sh" | html | sed 's/.*/<p class=said>&<\/p>/'
@@ -28,7 +28,7 @@ place_of() {	# place_of PIPELINE: sets $place, its folder of results, or $why it
 	else why=$(tail -n 1 "$part/why" | html); fi
 }
 tables_of() {	# tables_of PIPELINE: names of its tables and plots
-	sed '/^#/d' "$here/$1.sh" | grep -oE '(^|[^-])\b(tabulate|table|plot|picture) [a-z][a-z0-9-]*' |
+	sed '/^#/d' "$here/$1.sh" | grep -oE '(^|[^-])\b(tabulate|table|plot) [a-z][a-z0-9-]*' |
 		awk '!seen[$2]++ { print $2 }'
 }
 histories() {	# of the files of $place: name, a line of the history
@@ -137,7 +137,7 @@ $(cat "$lib/page.css")
 </head>
 <body>
 <header>
-<h1>Tables and figures of four papers, beside ours</h1>
+<h1>Tables and figures of four papers, with our numbers</h1>
 <p>ptqtools $(eval-ppl --version | sed 's/.* //; q' | html), $(date '+%F %H:%M'), $(uname -n | html), $(nproc)
 processors$(sed -n '/^model name/{s/.*:/,/; p; q}' /proc/cpuinfo | html). Columns in colour are the paper's numbers.
 ± is one standard error. The line below a row is the command that made its numbers. It opens to all commands from the

@@ -38,11 +38,10 @@ of_language="--layers '/model/layers/*'"	# the language model's layers
 
 about_inputs() { cat <<'H'
 
-MODEL: a Hugging Face folder or a model file that sees images; without it the two embedded models, named by where the
-norms of their encoders are, before the branches (pre) or after them (post). QUESTIONS, CALIBRATION: JSON lines as
-eval-choice reads them, with their images beside them; calibration tokens are the contexts with the right answers.
-Without them, or '', those of the embedded models. Results are kept in PTQ_RESULTS (results), in one folder for each
-combination of these.
+MODEL: a vision-language model, a Hugging Face folder or a model file; without it the two embedded models: pre has the
+norms of its encoder before the branches, post after them. QUESTIONS, CALIBRATION: JSON lines for eval-choice, with
+their images in the same folder; calibration tokens are the contexts with the right answers. Without them, or '', those
+of the embedded models. Results are kept in PTQ_RESULTS (results), in one folder for each combination of these.
 H
 }
 prompts() { LC_ALL=C awk -v what="$1" -f "$here/prompts.awk" "$2"; }
@@ -59,7 +58,7 @@ put() {	# put FOLDER FILE: the questions as FOLDER/questions.jsonl, with their i
 	mkdir "$part/$1"
 	prompts images "$2" | while IFS= read -r image; do case $image in
 		/*) ;;
-		../*|*/../*|*/..) fail 1 "$2: '$image' is not beside it" ;;
+		../*|*/../*|*/..) fail 1 "$2: '$image' is not in the folder of the questions" ;;
 		*) mkdir -p "$part/$1/$(dirname -- "$image")" && cp -- "$(dirname "$2")/$image" "$part/$1/$image" ;;
 	esac; done
 	cp -- "$2" "$part/$1/questions.jsonl"

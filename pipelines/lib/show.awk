@@ -5,7 +5,7 @@
 # shown: the columns with their heads, in which _ is a blank; the default is all columns.
 BEGIN { FS = "\t" }
 
-function width(s) { gsub(/[\200-\277]/, "", s); return length(s) }	# counts only the bytes of UTF-8 that begin a character
+function width(s) { gsub(/[\200-\277]/, "", s); return length(s) }	# bytes that begin a character
 
 NR == 1 {
 	for (i = 1; i <= NF; i++)

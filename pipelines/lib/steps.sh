@@ -1,24 +1,23 @@
 # shellcheck shell=bash disable=SC2154
 # steps.sh -- commands whose results are kept, each under a key of its own
 #
-#   step COMMAND           a command line that makes files of the folder of results: those after -o and --report and
-#                          those of redirections, but for those that it removes. It is text for any shell on any
-#                          machine. Names of its results are plain. Each has blanks around it, or is joined to its >:
+#   step COMMAND           a command line that makes files in the folder of results: the files after -o and --report and
+#                          the targets of redirections, except those that it removes. It is text for any shell on any
+#                          machine. Names of its results are plain. Each has blanks around it, or follows its >:
 #                          -o a.h5, >a.tsv
-#   alone COMMAND          a step that runs while no other does: its subject is time
-#   run_steps              makes what is not made: again and again all steps that need no file of one that is not
-#                          yet made, one after the other, or, unless it is blank, by the command in $PTQ_EACH, which
-#                          reads their lines and ends when all are done (PTQ_EACH='parallel -j4', or a script that
-#                          submits to Slurm). --dry-run and --status end here
-#   once FILE COMMAND...   runs COMMAND -o FILE, at once and in this shell, unless it is made: names may be any
-#   keep FILE COMMAND...   the same of COMMAND >FILE
-#   link FILE TARGET       FILE is TARGET, an input
+#   alone COMMAND          a step that measures time: no other step runs at the same time
+#   run_steps              makes the missing results. In each round it runs all steps whose inputs exist: one after the
+#                          other, or by the command in $PTQ_EACH, which reads their lines and ends when all are done
+#                          (PTQ_EACH='parallel -j4', or a script that submits to Slurm). --dry-run and --status end here
+#   once FILE COMMAND...   runs COMMAND -o FILE unless FILE is made: at once, in this shell, with names of any form
+#   keep FILE COMMAND...   runs COMMAND >FILE unless FILE is made
+#   link FILE TARGET       makes FILE a link to TARGET, an input
 #
-# A step is made if its files are there and its key is that of the run that made them: its command line, and the digests
-# of the tools in it and of the files that it reads. Where any of these changes, it is made again; where a tool changes
-# and makes the same file as before, what is made of that file stays. Keys are in .steps, with the digests of files
-# (.steps/digests), and in .steps/PIPELINE.commands the steps of the last complete run in their order: results, a tab,
-# the command.
+# A step is made if its files exist and its key equals that of the run that made them. The key is the command line, with
+# the digests of the tools in it and of the files that it reads. A step whose key changed is made again. A tool that
+# changed and makes the same file as before changes no key of a later step. Keys are in .steps, with the digests of
+# files (.steps/digests). .steps/PIPELINE.commands has the steps of the last complete run in their order: results, a
+# tab, the command.
 declare -A digests=() states=() maker=() unmade=()
 lines=() results=() shown=() failing=() singly=() made=0 all=0 commands=''
 
@@ -75,7 +74,7 @@ is_made() {	# is_made COMMAND RESULT...: and sets $key
 	[ "$kept" = "$key" ]
 }
 
-look() {	# look FOLDER: goes there, or, where there is none, to an empty one, which is removed at the end
+look() {	# look FOLDER: changes to FOLDER; if it does not exist, to an empty folder, which is removed at the end
 	local folder=$1 tool
 	hash eval-ppl && tool=${BASH_CMDS[eval-ppl]}
 	# shellcheck disable=SC2016
@@ -87,9 +86,10 @@ look() {	# look FOLDER: goes there, or, where there is none, to an empty one, wh
 	fi
 	cd "$folder" || exit
 }
-tell() {	# tell MADE RESULTS COMMAND: what --dry-run and --status say of a step, and what is kept of it
+# list_step MADE RESULTS COMMAND: prints a step for --dry-run or --status; keeps it for .steps/PIPELINE.commands
+list_step() {
 	local end='' last=${2##* }
-	[[ $3 != *'&&'* ]] || end=' || exit'	# bash -e goes on where a command before && fails
+	[[ $3 != *'&&'* ]] || end=' || exit'	# bash -e continues after a command before && that fails
 	all=$((all + 1))
 	[ -z "$1" ] || made=$((made + 1))
 	case $mode$1 in
@@ -99,8 +99,8 @@ tell() {	# tell MADE RESULTS COMMAND: what --dry-run and --status say of a step,
 		*) echo "${1:+# done: }$3$end" ;;
 	esac
 }
-# now FILE HOW COMMAND...: for the key an input is a slash, since the folder's has what is in it, and a program its
-# digest
+# now FILE HOW COMMAND...: `once` and `keep`. In the key a program is its digest. An input is a slash: the name of the
+# folder of results is a digest of the inputs
 now() {
 	local out=$1 how=$2 text='' word have='' began command names=() paths=()
 	shift 2
@@ -112,7 +112,7 @@ now() {
 	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
 	! is_made "$text $how$out" "$out" || have=yes
 	printf -v command '%q ' "$@"
-	tell "$have" "$out" "$command$how$out"
+	list_step "$have" "$out" "$command$how$out"
 	if [ $mode != make ]; then
 		[ -n "$have" ] || unmade[$out]=now
 	elif [ -z "$have" ]; then
@@ -127,7 +127,7 @@ now() {
 }
 once() { now "$1" '-o ' "${@:2}"; }
 keep() { now "$1" '>' "${@:2}"; }
-link() {	# always anew: an older link may point at a place where another file lies by now
+link() {	# makes the link in each run: the target of an older link may have moved
 	local command
 	command=$(printf 'ln -sf %q %q' "$2" "$1")
 	case $mode in
@@ -142,8 +142,8 @@ refuse() {	# refuse WORD EXPECTED
 	local word=${1//$'\1'/<}
 	fail 1 "step: '${word//$'\2'/>}': expected $2"
 }
-# bare COMMAND: sets $text, the command on one line, where control characters stand for quoted < and >, and $open, what
-# is not quoted
+# bare COMMAND: sets $text, the command on one line, with control characters in place of quoted < and >, and $open, the
+# unquoted part
 bare() {
 	local rest=$1 word next
 	text='' open=''
@@ -159,7 +159,7 @@ bare() {
 	text+=$rest open+=$rest
 	text=${text//$'\n'/ } open=${open//$'\n'/ }
 }
-joined() {	# joined WORD...: refuses ; and &, which ignore that the command before them fails
+joined() {	# joined WORD...: refuses ; and &, which ignore an error of the command before them
 	local word rest
 	for word; do
 		rest=${word//&&/} rest=${rest//[<>|]&/} rest=${rest//&>/}
@@ -170,7 +170,7 @@ result() {	# result WORD NAME
 	[[ $2 =~ $plain ]] || refuse "$1" 'the plain name of a result with blanks around it, as in >a.tsv or -o a.h5'
 	written+="$2 "
 }
-# results_of WORD...: sets $written, the files that a command makes, $removed, $errors, those of its standard error
+# results_of WORD...: sets $written, the files that a command makes, $removed, and $errors, the targets of 2>
 results_of() {
 	local word last='' file removes=''
 	written=' ' removed='' errors=''
@@ -193,7 +193,7 @@ results_of() {
 		last=$word
 	done
 }
-step() {	# the line that is run has its files in $part, and moves them here with its key when all are whole
+step() {	# the line that runs makes its files in $part, and moves them here with its key when all are complete
 	local word out file line='' text open i=${#lines[@]} words written removed errors
 	bare "$*"
 	read -ra words <<<"$open"
@@ -230,7 +230,7 @@ alone() {
 	[ ${#lines[@]} = "$i" ] || singly[i]=yes
 }
 
-waits() {	# waits STEP: it needs what another has not yet made
+waits() {	# waits STEP: it reads a file that another step has not yet made
 	local word words
 	words "${shown[$1]}"
 	for word in "${words[@]}"; do
@@ -238,7 +238,7 @@ waits() {	# waits STEP: it needs what another has not yet made
 	done
 	return 1
 }
-command_of() {	# command_of STEP: the line that makes it, $key being its key
+command_of() {	# command_of STEP: sets $line, the line that makes the step with the key $key
 	local out files='' last=${results[$1]##* }
 	for out in ${results[$1]}; do files+="$part/$out "; done
 	printf '%s\n' "$key" >"$part/$last.key"
@@ -249,13 +249,13 @@ command_of() {	# command_of STEP: the line that makes it, $key being its key
 }
 # shellcheck disable=SC2086
 step_is_made() { is_made "${shown[$1]}${singly[$1]:+ on $(machine)}" ${results[$1]}; }
-digest_inputs() {	# digest_inputs STEP...: of all tools and files that these read
+digest_inputs() {	# digest_inputs STEP...: digests of all tools and files that the steps read
 	local i names=() paths=()
 	# shellcheck disable=SC2086
 	for i; do inputs_of "${shown[i]}" ${results[i]}; done
 	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
 }
-make_steps() {	# make_steps STEP...: those that are not made
+make_steps() {	# make_steps STEP...: makes those that are not made
 	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") status=0
 	digest_inputs "$@"
 	for i; do
@@ -277,13 +277,13 @@ make_steps() {	# make_steps STEP...: those that are not made
 	[ -z "$missing" ] || fail 1 "'${by[*]}' ended with status 0 before all was done$missing." \
 		"PTQ_EACH must run every line that it reads; a second run makes only what is missing"
 }
-tell_steps() {
+list_steps() {
 	local i out have
 	digest_inputs "$@"
 	for i; do
 		have=
 		! step_is_made "$i" || have=yes
-		tell "$have" "${results[i]}" "${shown[i]}"
+		list_step "$have" "${results[i]}" "${shown[i]}"
 		for out in ${results[i]}; do
 			unset "unmade[$out]"
 			[ -n "$have" ] || unmade[$out]=now
@@ -306,10 +306,10 @@ run_steps() {
 		if [ $mode = make ]; then
 			make_steps "${ready[@]}"
 			for i in "${ready[@]}"; do
-				tell yes "${results[i]}" "${shown[i]}"
+				list_step yes "${results[i]}" "${shown[i]}"
 				for out in ${results[i]}; do unset "unmade[$out]"; done
 			done
-		else tell_steps "${ready[@]}"; fi
+		else list_steps "${ready[@]}"; fi
 		pending=(${rest[@]+"${rest[@]}"})
 	done
 	if [ $mode = make ]; then
