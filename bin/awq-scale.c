@@ -39,8 +39,8 @@ static struct awq_format format_of(const struct method_options *o)
 
 	if (m.solver.group < 0)
 		misuse("--group: is tensor, expected a number or channel");
-	option_idle(1, &(struct option_idle){ o->method.solver.storage.scales, "scale-dtype",
-		"a storage with its own" });
+	option_without_effect(1, &(struct option_without_effect){ o->method.solver.storage.scales,
+		"scale-dtype", "a storage with its own" });
 	return (struct awq_format){ m.solver.storage, m.solver.group };
 }
 
@@ -56,12 +56,12 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
 		{ 0, "storage", OPTION_FORMAT(&options.method.solver.storage), "FORMAT",
-			"format to which weights will be rounded", .otherwise = "uint4" },
+			"format to which weights will be rounded", .default_value = "uint4" },
 		OPTION_GROUP(&options.method.solver.group),
 		{ 0, "scale-dtype", OPTION_CHOICE(&options.scales, scale_types), NULL,
 			"type of scales (default: that of the format)" },
 		{ 0, "clip", OPTION_EITHER(&awq.clip, method_yes_no), NULL, "also clip weights",
-			.otherwise = "yes" },
+			.default_value = "yes" },
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
@@ -82,7 +82,7 @@ int main(int argc, char *argv[])
 	char *settings = xformat("storage=%s group=%ld scale-dtype=%s", awq.format.storage.name,
 		awq.format.group, scale_types[awq.format.storage.scales]);
 
-	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(2,
 		(const struct part *[]){ part, f.part }, force)));
 	rewrite.settings = settings;
 	f.report = &report;

@@ -44,9 +44,9 @@ static void check_dpq(const struct settings *set, unsigned reorder)
 {
 	if (set->order && (option_given("reorder") || option_given("key")))
 		misuse("--order FILE cannot be combined with --reorder or --key: each specifies an order");
-	option_idle(4, (struct option_idle[]){
+	option_without_effect(4, (struct option_without_effect[]){
 		{ !set->sequential, CALIBRATE_NAMES, "without --sequential" },
-		STRIDE_IDLE(set->text.convention),
+		STRIDE_WITHOUT_EFFECT(set->text.convention),
 		{ set->order, "reorder", "--order" },
 		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
 	if (set->sequential && (set->hessian || set->order))
@@ -73,13 +73,13 @@ static void run_dpq(struct quantize *q, const struct settings *set, const struct
 	f.report = report;
 	f.finished = quantize_finished;
 	f.shard = set->shard;
-	shard_say(&set->shard);
+	shard_print(&set->shard);
 	filter_config(&f);
 	if (set->sequential)
 		sequential_open(&sequential, &set->text, &f);
 	else
 		cache_check(&f, &set->text.kv);
-	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(3,
 		(const struct part *[]){ q->files.hessian, q->files.order, f.part }, set->force_basis)));
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
@@ -103,9 +103,9 @@ int main(int argc, char *argv[])
 			"column order, from gar-order" },
 		{ 0, "reorder", OPTION_CHOICE(&q.reorder, order_kinds), NULL,
 			"column order, from the Hessians",
-			.otherwise = "gar", .told = true },
+			.default_value = "gar", .default_in_history = true },
 		{ 0, "key", OPTION_CHOICE(&q.key, order_keys), NULL,
-			"diagonal statistic that ranks a group", .otherwise = "max" },
+			"diagonal statistic that ranks a group", .default_value = "max" },
 		{ 0, "plan", OPTION_FILE(&set.plan), "FILE",
 			"options of single layers, one GLOB a line" },
 		OPTION_KV_FORMAT(&set.text.kv),
@@ -120,7 +120,7 @@ int main(int argc, char *argv[])
 		OPTION_FORCE_BASIS(&set.force_basis),
 		{ 0, "shard", OPTION_OF_SHARD(&set.shard),
 			"blocks I, I + N, ...; auto: from launcher",
-			.otherwise = "1/1", .form = shard_form },
+			.default_value = "1/1", .form = shard_form },
 		OPTION_RESUME(&set.resume),
 		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
@@ -131,7 +131,8 @@ int main(int argc, char *argv[])
 	check_dpq(&set, q.reorder);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a resumed run may report it */
 	plan = plan_read(set.plan, rows, &options);
-	option_idle(1, &(struct option_idle){ !plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
+	option_without_effect(1, &(struct option_without_effect){
+		!plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "
 		"--compensate none, no static scale" });
 	linalg_init();

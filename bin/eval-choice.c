@@ -62,9 +62,10 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 		sees |= model->config->vision.class && q->item[i].images;
 	if (sees)
 		processor = processor_of(model->part);
-	option_idle(1, &(struct option_idle){ !v.t, "special", "ids are bytes" });
+	option_without_effect(1, &(struct option_without_effect){ !v.t, "special", "ids are bytes" });
 	p = questions_encode(q, &e);
-	option_idle(1, &(struct option_idle){ !images->n, "aifs", "no question has images" });
+	option_without_effect(1, &(struct option_without_effect){
+		!images->n, "aifs", "no question has images" });
 	vocabulary_close(&v);
 	return p;
 }
@@ -127,7 +128,7 @@ int main(int argc, char *argv[])
 		{ 0, "questions", OPTION_FILE(&set.questions), "FILE", "questions, as JSON lines" },
 		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },
 		{ 0, "bos", OPTION_ENUM(enum bos, &set.bos, bos_names), NULL,
-			"whether contexts begin with a BOS", .otherwise = "auto" },
+			"whether contexts begin with a BOS", .default_value = "auto" },
 		{ 0, "special", OPTION_BOOL(&set.special), NULL,
 			"read special tokens (<s>, ...) in questions" },
 		{ 0, "aifs", OPTION_BOOL(&set.aifs), NULL,
@@ -150,7 +151,7 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.questions)
 		misuse("--questions FILE is expected");
-	option_idle(1, &(struct option_idle){ !set.greedy, "until", "no --greedy" });
+	option_without_effect(1, &(struct option_without_effect){ !set.greedy, "until", "no --greedy" });
 
 	struct questions questions = questions_read(set.questions, set.limit);
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);

@@ -51,27 +51,27 @@ struct settings {
 	struct cache_format kv;
 	bool json, force_tokens;
 };
-enum { ANSWERS = PERPLEXITY_ANSWERS + 1 + DIVERGENCE_ANSWERS + RECORD_ANSWERS };
+enum { METRICS = PERPLEXITY_METRICS + 1 + DIVERGENCE_METRICS + RECORD_METRICS };
 
 /* before: an earlier record, or NULL. d: NULL without --reference. */
 static void report(const struct settings *set, struct output *out, const struct windows *w,
 	const double nll[w->targets], double kv_bits, const struct part *before, const struct divergence *d)
 {
 	struct perplexity p = perplexity_of(w->targets, nll, w->bytes);
-	struct answer answer[ANSWERS];
-	size_t numbers = perplexity_answer(&p, answer);
+	struct metric metric[METRICS];
+	size_t numbers = perplexity_metrics(&p, metric);
 
 	if (kv_bits > 0)
-		answer[numbers++] = (struct answer){ "kv_bits", kv_bits, 6 };
+		metric[numbers++] = (struct metric){ "kv_bits", kv_bits, 6 };
 	if (d) {
-		numbers += divergence_answer(d, w, answer + numbers);
+		numbers += divergence_metrics(d, w, metric + numbers);
 		divergence_write(out, d);
 	}
 	if (before)
-		numbers += record_answer(before, w, nll, d, answer + numbers);
+		numbers += record_metrics(before, w, nll, d, metric + numbers);
 	file_check();
-	report_answer(numbers, answer, set->json);
-	record_write(out, numbers, answer, w, nll);
+	report_metrics(numbers, metric, set->json);
+	record_write(out, numbers, metric, w, nll);
 }
 
 /* Runs and closes the models, and reports. reference: NULL without --reference. */
@@ -116,7 +116,7 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.tokens)
 		misuse("--tokens FILE is expected");
-	option_idle(1, &(struct option_idle)STRIDE_IDLE(set.convention));
+	option_without_effect(1, &(struct option_without_effect)STRIDE_WITHOUT_EFFECT(set.convention));
 
 	struct part *file = part_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);

@@ -50,7 +50,7 @@ static void check_sweep(struct settings *set, const struct command *c)
 {
 	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
 
-	option_idle(5, (struct option_idle[]){
+	option_without_effect(5, (struct option_without_effect[]){
 		{ !model, "layers", "no MODEL" },
 		{ !set->samples, "seed", "no --monte-carlo" },
 		{ !model && !set->plot, "band", "neither MODEL nor --plot" },
@@ -80,9 +80,9 @@ int main(int argc, char *argv[])
 	size_t points;
 	const struct option_row rows[] = {
 		{ 0, "formats", OPTION_TEXT(&set.formats), "LIST", "formats, separated by commas",
-			.otherwise = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1" },
+			.default_value = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1" },
 		{ 0, "sigma", OPTION_TEXT(&set.sigmas), "LIST",
-			"LOW:HIGH:STEP or a,b,...", .otherwise = "0.02:0.5:0.01" },
+			"LOW:HIGH:STEP or a,b,...", .default_value = "0.02:0.5:0.01" },
 		OPTION_TIES(&set.ties_away),
 		{ 0, "monte-carlo", OPTION_SIZE(&set.samples), "N",
 			"also sample N weights per point", .max = 1 << 30 },
@@ -92,11 +92,11 @@ int main(int argc, char *argv[])
 			"print a table, do not write a file", .neutral = true },
 		{ 0, "json", OPTION_BOOL(&set.json), NULL, "print a table as JSON", .neutral = true },
 		{ 0, "table", OPTION_ENUM(enum sweep_table, &set.table, sweep_tables), NULL,
-			"table that is printed", .otherwise = "curve", .neutral = true },
+			"table that is printed", .default_value = "curve", .neutral = true },
 		{ 0, "plot", OPTION_FILE(&set.plot), "FILE", "draw the curves (.svg, .png, .pdf)",
 			.neutral = true },
 		{ 0, "band", OPTION_TEXT(&set.band), "LOW:HIGH",
-			"sigmas of typical models", .otherwise = "0.12:0.28" },
+			"sigmas of typical models", .default_value = "0.12:0.28" },
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);

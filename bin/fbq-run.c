@@ -48,7 +48,7 @@ static struct method check_fbq(struct settings *set)
 	struct branch_settings *b = &set->options.method.branch;
 	struct method m;
 
-	option_idle(3, (struct option_idle[]){ z->unread[0], z->unread[1],
+	option_without_effect(3, (struct option_without_effect[]){ z->unread[0], z->unread[1],
 		{ set->reference != NULL, "storage group scale-dtype scale-bits ties",
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !b->rank)
@@ -84,7 +84,7 @@ static void run_fbq(struct quantize *q, const struct settings *set, const struct
 	f.report = report;
 	f.finished = quantize_finished;
 	filter_config(&f);
-	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(3,
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(3,
 		(const struct part *[]){ q->files.hessian, q->reference, f.part }, set->force_basis)));
 	quantize_check_layers(q, &f);
 	model_filter(&f, quantize_part, q);
@@ -106,7 +106,7 @@ int main(int argc, char *argv[])
 			"Hessians of the layers, from hessian-accum" },
 		{ 0, "method", OPTION_CHOICE(&set.method, branch_names), NULL,
 			"method that fits the branch",
-			.otherwise = "fbquant" },
+			.default_value = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
 			"original of a quantized input; keep its codes" },
 		METHOD_STORAGE_OPTIONS(&set.options, OPTION_FORMAT),
@@ -119,7 +119,7 @@ int main(int argc, char *argv[])
 			"steps or rounds (default: the method's)" },
 		{ 0, "lr", OPTION_REAL(&b->rate), "RATE",
 			"learning rate of Adam",
-			.otherwise = "0.002", .min = 1e-9, .max = 1 },
+			.default_value = "0.002", .min = 1e-9, .max = 1 },
 		{ 0, "init-sigma", OPTION_REAL(&b->sigma), "SIGMA",
 			"sigma of the initial A",
 			.min = 0, .max = 1e6 },

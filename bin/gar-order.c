@@ -29,16 +29,16 @@ int main(int argc, char *argv[])
 	struct reorder reorder = { .layers = &layers };
 	const struct option_row rows[] = {
 		{ 0, "order", OPTION_CHOICE(&reorder.kind, order_kinds), NULL, "kind of column order",
-			.otherwise = "gar" },
+			.default_value = "gar" },
 		{ 0, "key", OPTION_CHOICE(&reorder.key, order_keys), NULL,
-			"diagonal statistic that ranks a group", .otherwise = "max" },
+			"diagonal statistic that ranks a group", .default_value = "max" },
 		OPTION_GROUP(&reorder.group),
 		OPTION_LAYERS(&layers),
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
-	option_idle(1, &(struct option_idle){ reorder.kind != ORDER_GAR, "key group",
+	option_without_effect(1, &(struct option_without_effect){ reorder.kind != ORDER_GAR, "key group",
 		"--order none or full" });
 
 	struct filter f = filter_open(c.operand[0], "hessian", c.output, "order");

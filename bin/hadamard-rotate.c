@@ -62,8 +62,8 @@ int main(int argc, char *argv[])
 	char *settings;
 
 	rewrite_leave(&rewrite, &f, language);
-	option_idle(1, &(struct option_idle){ load && (language || !f.config->vision.class), "seed",
-		"--load" });
+	option_without_effect(1, &(struct option_without_effect){
+		load && (language || !f.config->vision.class), "seed", "--load" });
 	rotations = rotations_make(f.config, &o, rewrite.change.leave, learned);
 	rewrite.change.rotations = &rotations;
 	rewrite.settings = settings = rotations_settings(&rotations, o.seed);

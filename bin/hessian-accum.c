@@ -55,18 +55,18 @@ static void check_input_kind(const struct calibrate_text *text, const struct par
 {
 	const bool model = !strcmp(part_kind(part), "model"), sum = !strcmp(part_kind(part), "hessian");
 
-	option_idle(4, (struct option_idle[]){
+	option_without_effect(4, (struct option_without_effect[]){
 		{ !model, "convention stride compute-type kv-format force-tokens memory", "no model is run" },
 		{ sum && text->shard.n == 1, "shard", "1/1 is all" },
 		{ sum, "ctx limit", "Hessian files are summed whole" },
-		STRIDE_IDLE(text->convention) });
+		STRIDE_WITHOUT_EFFECT(text->convention) });
 	if (model && !text->tokens)
 		misuse("--tokens FILE is expected for a model");
 	if (!model && text->tokens)
 		misuse("--tokens requires a model; %s is of kind %s", part_name(part), part_kind(part));
 	if (text->shard.n > 1 && sum)
 		misuse("--shard requires a model or activations; Hessian files are summed whole");
-	shard_say(&text->shard);
+	shard_print(&text->shard);
 }
 
 int main(int argc, char *argv[])
@@ -97,7 +97,8 @@ int main(int argc, char *argv[])
 	if (!strcmp(part_kind(file->part), "hessian"))
 		shard_sort(c.operands, file);
 	check_input_kind(&text, file->part);
-	option_idle(1, &(struct option_idle)BASIS_IDLE(shard_match(c.operands, file, force)));
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(
+		shard_match(c.operands, file, force)));
 	if (resume)
 		filter_keep(file, c.output, "hessian", &report);
 	else

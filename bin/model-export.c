@@ -40,9 +40,9 @@ int main(int argc, char *argv[])
 	unsigned to;
 	const struct option_row rows[] = {
 		{ 0, "to", OPTION_CHOICE(&to, target_names()), NULL, "layout of the result",
-			.meanings = target_meanings(), .otherwise = "hf" },
+			.meanings = target_meanings(), .default_value = "hf" },
 		{ 0, "dtype", OPTION_ENUM(enum half_type, &o.dtype, rewrite_types), NULL,
-			"type of plain weights", .otherwise = "f32" },
+			"type of plain weights", .default_value = "f32" },
 		{ 0, "weights-only", OPTION_BOOL(&o.weights_only), NULL,
 			"drop the rounding of inputs, keys and values" },
 		{ 0, "allow-rounding", OPTION_BOOL(&o.allow_rounding), NULL,
@@ -51,14 +51,14 @@ int main(int argc, char *argv[])
 			"drop the FP8 rounding of layers with --compute" },
 		{ 0, "blocks", OPTION_ENUM(enum export_blocks, &o.blocks, export_blocks_names), NULL,
 			"block types of GGUF",
-			.otherwise = "auto" },
+			.default_value = "auto" },
 		{ 0, "unify-scales", OPTION_BOOL(&o.unify_scales), NULL,
 			"repeat per-tensor scales for every channel" },
 		{ 0, "adapter", OPTION_FILE(&o.adapter), "FOLDER",
 			"write low-rank branches as a LoRA adapter" },
 		{ 0, "file-size", OPTION_SIZE(&o.shard_bytes), "BYTES",
 			"size of a safetensors file",
-			.otherwise = "4G", .min = 1 },
+			.default_value = "4G", .min = 1 },
 		OPTION_REPORT(&report),
 		{ .type = OPTION_END },
 	};

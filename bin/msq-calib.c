@@ -42,7 +42,7 @@ static void check_scales(const struct input_scales *s, const char *tokens)
 {
 	const bool is_static = is_static_mode(s);
 
-	option_idle(5, (struct option_idle[]){
+	option_without_effect(5, (struct option_without_effect[]){
 		{ s->kv_alone, "tokens clip clip-modality act-clip layers " CALIBRATE_NAMES,
 			"no --act-format" },
 		{ s->input.mode != INPUT_STATIC_MODALITY, "clip-modality", "one scale for all modalities" },
@@ -68,13 +68,13 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "act-format", OPTION_FORMAT(&scales.input.format), "FORMAT", "format of activations" },
 		{ 0, "act-mode", OPTION_CHOICE(&scales.input.mode, input_scale_modes), NULL,
-			"kind of scales", .otherwise = "static-tensor" },
+			"kind of scales", .default_value = "static-tensor" },
 		{ 0, "clip", OPTION_REAL(&scales.percentile), "PERCENTILE",
 			"percentile of |x| to scale by",
-			.otherwise = "100", .min = 50, .max = 100 },
+			.default_value = "100", .min = 50, .max = 100 },
 		{ 0, "clip-modality", OPTION_ENUM(enum clipped, &scales.clipped, input_scale_clipped), NULL,
 			"modality that is clipped",
-			.otherwise = "all" },
+			.default_value = "all" },
 		OPTION_ACT_CLIP(&clip),
 		OPTION_KV_FORMAT(&text.kv),
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "calibration tokens" },

@@ -36,7 +36,7 @@ int main(int argc, char *argv[])
 	bool check;
 	const struct option_row rows[] = {
 		{ 0, "bits", OPTION_ENUM(enum suppress_bits, &suppress.bits, suppress_bits), NULL,
-			"bits of split columns", .otherwise = "16" },
+			"bits of split columns", .default_value = "16" },
 		OPTION_CHECK(&check),
 		OPTION_LAYERS(&layers),
 		OPTION_REPORT(&report),

@@ -61,10 +61,10 @@ int main(int argc, char *argv[])
 	enum compute_type compute_type;
 	struct cache_format kv = { 0 };
 	const struct option_row rows[] = {
-		{ 'n', "length", OPTION_SIZE(&n), "N", "number of ids to sample", .otherwise = "16384",
+		{ 'n', "length", OPTION_SIZE(&n), "N", "number of ids to sample", .default_value = "16384",
 			.min = 1, .max = 1 << 30, .alias = "tokens" },
 		{ 0, "temperature", OPTION_REAL(&temperature), "T",
-			"divisor of logits; 0: greedy", .otherwise = "1", .max = 1e6 },
+			"divisor of logits; 0: greedy", .default_value = "1", .max = 1e6 },
 		{ 'c', "ctx", OPTION_SIZE(&ctx), "N",
 			"ids a sequence (default: at most 2048)",
 			.min = 2, .max = WINDOWS_LONGEST },
@@ -76,7 +76,8 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
-	option_idle(1, &(struct option_idle){ !(temperature > 0), "seed", "--temperature 0" });
+	option_without_effect(1, &(struct option_without_effect){
+		!(temperature > 0), "seed", "--temperature 0" });
 
 	struct part *part = part_open(c.operand[0], "model");
 	const struct config config = config_read(part);

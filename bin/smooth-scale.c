@@ -40,7 +40,7 @@ int main(int argc, char *argv[])
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE", "Hessians of the layers, from hessian-accum" },
 		{ 0, "alpha", OPTION_REAL(&smooth.alpha), "A", "migration strength",
-			.otherwise = "0.5", .min = 0, .max = 1 },
+			.default_value = "0.5", .min = 0, .max = 1 },
 		OPTION_FORCE_BASIS(&force),
 		OPTION_CHECK(&check),
 		OPTION_DTYPE(&rewrite.dtype),
@@ -58,7 +58,7 @@ int main(int argc, char *argv[])
 	struct part *part = part_open(hessian, "hessian");
 	char *settings = xformat("alpha=%.17g", smooth.alpha);
 
-	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(2,
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(2,
 		(const struct part *[]){ part, f.part }, force)));
 	rewrite.settings = settings;
 	f.report = &report;

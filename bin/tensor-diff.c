@@ -55,8 +55,8 @@ int main(int argc, char *argv[])
 		hessian ? part_open(hessian, "hessian") : NULL, &layers);
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
 
-	option_idle(1, &(struct option_idle)BASIS_IDLE(basis_match(hessian ? 3 : 0,
-		(const struct part *[]){ diff.hessian, diff.reference, f.part }, force)));
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(
+		hessian ? 3 : 0, (const struct part *[]){ diff.hessian, diff.reference, f.part }, force)));
 
 	struct output *out = record_open(c.output, f.part);
 

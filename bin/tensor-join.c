@@ -38,7 +38,8 @@ int main(int argc, char *argv[])
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = filter_open(c.operand[i], "model", NULL, NULL);
 	join.shards = shard_sort(c.operands, file);
-	option_idle(1, &(struct option_idle)BASIS_IDLE(shard_match(c.operands, file, force)));
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(
+		shard_match(c.operands, file, force)));
 	filter_config(file);
 	file->out = output_open(c.output, "model");
 	model_filter(file, join_part, &join);

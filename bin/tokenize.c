@@ -40,7 +40,8 @@ int main(int argc, char *argv[])
 
 	if (!model == !bytes)
 		misuse("exactly one of --model and --bytes is expected");
-	option_idle(2, (const struct option_idle[]){ { decoded, "special null", "--decode" },
+	option_without_effect(2, (const struct option_without_effect[]){
+		{ decoded, "special null", "--decode" },
 		{ bytes && !decoded, "special", "--bytes" } });
 	v = vocabulary_open(model);
 	if (decoded)

@@ -297,9 +297,9 @@ static void the_other_model_weighs(void **unused)
 	unmake(m), unmake(a);
 }
 
-static double value(const struct answer *a, const char *name)
+static double value(const struct metric *a, const char *name)
 {
-	for (size_t i = 0; i < DIVERGENCE_ANSWERS; i++)
+	for (size_t i = 0; i < DIVERGENCE_METRICS; i++)
 		if (!strcmp(a[i].name, name))
 			return a[i].value;
 	fail_msg("no %s", name);
@@ -327,7 +327,7 @@ static void numbers_worked_out_by_hand(void **unused)
 		{ "delta_p_median", 0 }, { "delta_p_75", 0.04 }, { "delta_p_95", 0.088 },
 		{ "delta_p_99", 0.04 + 0.96 * 0.06 },
 	};
-	struct answer answer[DIVERGENCE_ANSWERS];
+	struct metric metric[DIVERGENCE_METRICS];
 
 	(void)unused;
 	for (size_t i = 0; i < 5; i++) {
@@ -335,13 +335,13 @@ static void numbers_worked_out_by_hand(void **unused)
 		mean += (nll[i] - against[i]) / 5;
 		square += (nll[i] - against[i]) * (nll[i] - against[i]) / 5;
 	}
-	assert_int_equal(divergence_answer(&d, &windows, answer), DIVERGENCE_ANSWERS);
+	assert_int_equal(divergence_metrics(&d, &windows, metric), DIVERGENCE_METRICS);
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++)
-		if (!(fabs(value(answer, want[i].name) - want[i].is) < 1e-15))
-			fail_msg("%s is %.17g, not %.17g", want[i].name, value(answer, want[i].name),
+		if (!(fabs(value(metric, want[i].name) - want[i].is) < 1e-15))
+			fail_msg("%s is %.17g, not %.17g", want[i].name, value(metric, want[i].name),
 				want[i].is);
-	assert_true(fabs(value(answer, "reference_nll_delta") - mean) < 1e-15);
-	assert_true(fabs(value(answer, "reference_nll_delta_se") - sqrt((square - mean * mean) / 4)) < 1e-15);
+	assert_true(fabs(value(metric, "reference_nll_delta") - mean) < 1e-15);
+	assert_true(fabs(value(metric, "reference_nll_delta_se") - sqrt((square - mean * mean) / 4)) < 1e-15);
 	assert_true(kl[0] == 4 && kl[4] == 2);		/* targets stay in their order */
 }
 

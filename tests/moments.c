@@ -300,8 +300,8 @@ int main(void)
 	unsigned reorder, key;
 	const struct option_row rows[] = {
 		{ 0, "order", OPTION_FILE(&order), "FILE", "" }, METHOD_OPTIONS(&options),
-		{ 0, "reorder", OPTION_CHOICE(&reorder, order_kinds), NULL, "", .otherwise = "none" },
-		{ 0, "key", OPTION_CHOICE(&key, order_keys), NULL, "", .otherwise = "max" },
+		{ 0, "reorder", OPTION_CHOICE(&reorder, order_kinds), NULL, "", .default_value = "none" },
+		{ 0, "key", OPTION_CHOICE(&key, order_keys), NULL, "", .default_value = "max" },
 		OPTION_LAYERS(&layers), { .type = OPTION_END },
 	};
 	const struct CMUnitTest tests[] = {

@@ -44,22 +44,24 @@ static void tool(int argc, char *argv[])
 	char letter;
 	const struct option_row rows[] = {
 		{ 0, "flag", OPTION_BOOL(&flag), NULL, "a flag" },
-		{ 0, "side", OPTION_EITHER(&right, sides), NULL, "a side", .otherwise = "right" },
-		{ 's', "size", OPTION_SIZE(&size), "N", "a size", .otherwise = "2K",
+		{ 0, "side", OPTION_EITHER(&right, sides), NULL, "a side", .default_value = "right" },
+		{ 's', "size", OPTION_SIZE(&size), "N", "a size", .default_value = "2K",
 			.min = 1, .max = 1 << 20 },
-		{ 0, "real", OPTION_REAL(&real), "X", "a number", .otherwise = "0.5",
+		{ 0, "real", OPTION_REAL(&real), "X", "a number", .default_value = "0.5",
 			.min = -1, .max = 1, .alias = "old" },
 		{ 0, "text", OPTION_TEXT(&text), "WORD", "a text" },
 		{ 0, "file", OPTION_FILE(&file), "FILE", "a file" },
-		{ 0, "colour", OPTION_CHOICE(&colour, colours), NULL, "a colour", .otherwise = "green" },
-		{ 0, "letter", OPTION_PARSED(char, &letter, parse_word), "C", "a letter", .otherwise = "q" },
+		{ 0, "colour", OPTION_CHOICE(&colour, colours), NULL, "a colour", .default_value = "green" },
+		{ 0, "letter", OPTION_PARSED(char, &letter, parse_word), "C", "a letter",
+			.default_value = "q" },
 		{ 0, "path", OPTION_SELECTION(&selection), "GLOB", "paths" },
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &self, rows);
 
 	for (int i = 0; i < 2 && colour == RED; i++)	/* the second one prints no further warning */
-		option_idle(1, &(struct option_idle){ true, "text side", "--colour red" });
+		option_without_effect(1, &(struct option_without_effect){ true, "text side",
+			"--colour red" });
 	if (colour == RED)
 		printf("%d%d%d%d ", option_given("text"), option_has_effect("text"), option_given("colour"),
 			option_has_effect("colour"));

@@ -36,11 +36,11 @@ static void steady(void **state)
 	struct progress_rate r = { 0 };
 
 	(void)state;
-	assert_true(near(progress_left(&r, 100, 0), -1));
-	assert_true(near(progress_left(&r, 101, 0.1), -1));	/* too early for an estimate */
-	assert_true(near(progress_left(&r, 104, 0), -1));	/* nothing was done */
+	assert_true(near(progress_remaining(&r, 100, 0), -1));
+	assert_true(near(progress_remaining(&r, 101, 0.1), -1));	/* too early for an estimate */
+	assert_true(near(progress_remaining(&r, 104, 0), -1));	/* nothing was done */
 	for (int i = 1; i <= 10; i++)
-		assert_true(near(progress_left(&r, 100 + 10 * i, 0.1 * i), 100 - 10 * i));
+		assert_true(near(progress_remaining(&r, 100 + 10 * i, 0.1 * i), 100 - 10 * i));
 }
 
 /* The first parts of a model take no time, and parts that were finished before do not count. */
@@ -49,9 +49,9 @@ static void from_the_middle(void **state)
 	struct progress_rate r = { 0 };
 
 	(void)state;
-	progress_left(&r, 5, 0.5);
-	assert_true(near(progress_left(&r, 10, 0.6), 20));
-	assert_true(near(progress_left(&r, 30, 1), 0));
+	progress_remaining(&r, 5, 0.5);
+	assert_true(near(progress_remaining(&r, 10, 0.6), 20));
+	assert_true(near(progress_remaining(&r, 30, 1), 0));
 }
 
 /* Two models in parallel: 10 blocks of 4 s each; at the end of each pair the remaining time is exact. */
@@ -65,7 +65,7 @@ static void side_by_side(void **state)
 		for (int model = 0; model < 2; model++)
 			for (int window = 0; window < 4; window++, now += 1) {
 				CASE("model %d, window %d", model, window);
-				const double left = progress_left(&r, now, (block + window / 4.) / 10);
+				const double left = progress_remaining(&r, now, (block + window / 4.) / 10);
 
 				if (block && !window && !model)
 					assert_true(near(left, 80 - 8 * block));
@@ -78,10 +78,10 @@ static void other_work(void **state)
 	struct progress_rate r = { 0 };
 
 	(void)state;
-	progress_left(&r, 1, 0);
-	assert_true(progress_left(&r, 100, 0.98) > 0);
-	assert_true(near(progress_left(&r, 101, 0), -1));
-	assert_true(near(progress_left(&r, 105, 0.5), 4));
+	progress_remaining(&r, 1, 0);
+	assert_true(progress_remaining(&r, 100, 0.98) > 0);
+	assert_true(near(progress_remaining(&r, 101, 0), -1));
+	assert_true(near(progress_remaining(&r, 105, 0.5), 4));
 }
 
 static void times(void **state)

@@ -79,7 +79,7 @@ void cpu_check(void)
 		misuse("PTQ_CPU: this processor does not support %s, only %s", names[wanted], names[widest]);
 }
 
-_Noreturn void cpu_distrust(const char *call, const char *kernels)
+_Noreturn void cpu_refuse_kernels(const char *call, const char *kernels)
 {
 	const bool has_others = cpu_widest >= CPU_AVX2 && strcasecmp(kernels, "Haswell") &&
 		strcasecmp(kernels, "Zen");

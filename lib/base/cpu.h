@@ -34,5 +34,5 @@ const char *cpu_name(void);		/* the kernels that run: plain, avx2, avx512 or amx
 /* Misuse if PTQ_CPU is an unknown name, or names kernels that the processor does not support. */
 void cpu_check(void);
 /* Fatal error: this call of OpenBLAS gives wrong numbers with these kernels. Names other kernels to try. */
-_Noreturn void cpu_distrust(const char *call, const char *kernels);
+_Noreturn void cpu_refuse_kernels(const char *call, const char *kernels);
 #endif

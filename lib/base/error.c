@@ -17,14 +17,14 @@
 const char *program = "ptqtools";
 bool quiet, verbose;
 
-enum { STOPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
-static void (*stop[STOPS])(void);
-static int stops;
-static volatile sig_atomic_t settled;
-static char *about;
+enum { CLEANUPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
+static void (*cleanup[CLEANUPS])(void);
+static int cleanups;
+static volatile sig_atomic_t ignoring;
+static char *location;
 
 /* The first thread that calls it runs the functions. Other threads wait, and signals are blocked. */
-static void run_stops(void)
+static void run_cleanups(void)
 {
 	static volatile int begun, ended;
 	sigset_t all;
@@ -36,8 +36,8 @@ static void run_stops(void)
 			usleep(1000);
 		return;
 	}
-	while (stops)
-		stop[--stops]();
+	while (cleanups)
+		cleanup[--cleanups]();
 	ended = 1;
 }
 
@@ -54,12 +54,12 @@ static void on_signal(int number)
 	static volatile int begun;
 	sigset_t one;
 
-	if (settled && !is_fault(number))
+	if (ignoring && !is_fault(number))
 		return;
 	if (__atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
 		for (;;)	/* another thread ends the process */
 			pause();
-	run_stops();
+	run_cleanups();
 	if (number == SIGBUS) {
 		const struct iovec line[] = {
 			{ (void *)(uintptr_t)program, strlen(program) },
@@ -100,25 +100,25 @@ void catch_signals(void)
 			sigaction(number, &caught, NULL);	/* fails for signals that cannot be caught */
 	}
 	signal(SIGXFSZ, SIG_IGN);	/* ulimit -f: write() fails with EFBIG instead */
-	atexit(run_stops);
+	atexit(run_cleanups);
 }
 
-void at_stop(void (*fn)(void))
+void on_exit_cleanup(void (*fn)(void))
 {
 	catch_signals();
-	if (stops == STOPS)
-		die("more than %d functions clean up", STOPS);
-	stop[stops++] = fn;
+	if (cleanups == CLEANUPS)
+		die("more than %d functions clean up", CLEANUPS);
+	cleanup[cleanups++] = fn;
 }
 
-void forget_stops(void)
+void clear_cleanups(void)
 {
-	stops = 0;
+	cleanups = 0;
 }
 
-void settle(void)
+void ignore_signals(void)
 {
-	settled = true;
+	ignoring = true;
 }
 
 /* Prints one line. Control characters, as in names from a damaged file, are replaced. */
@@ -134,7 +134,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	for (char *s = text; s && *s; s++)
 		if ((unsigned char)*s < ' ' || *s == 127)
 			*s = '?';
-	fprintf(stderr, "%s: %s%s%s%s%s%s\n", program, prefix, about ? about : "", about ? ": " : "",
+	fprintf(stderr, "%s: %s%s%s%s%s%s\n", program, prefix, location ? location : "", location ? ": " : "",
 		text ? text : "out of memory",
 		n && fmt[n - 1] == ':' ? " " : "", n && fmt[n - 1] == ':' ? strerror(e) : "");
 	free(text);
@@ -143,7 +143,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 /* _exit(): destructors must not run, since threads of a parallel region may still run. */
 static void leave(int status)
 {
-	run_stops();
+	run_cleanups();
 	fflush(stdout);
 	_exit(status);
 }
@@ -192,11 +192,11 @@ void warn(const char *fmt, ...)
 	va_end(ap);
 }
 
-void error_about(const char *where)
+void error_prefix(const char *where)
 {
-	char *before = about;
+	char *before = location;
 
-	about = where ? plain_text(where) : NULL;
+	location = where ? plain_text(where) : NULL;
 	free(before);
 }
 

@@ -7,7 +7,7 @@
  * If a format ends in ':', the reason of the system (errno) is appended.
  *
  * Calling sequence: option_parse() sets `program` and calls catch_signals(). Modules register their clean-up
- * by at_stop(). Before the output file is renamed, settle() is called.
+ * by on_exit_cleanup(). Before the output file is renamed, ignore_signals() is called.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -18,7 +18,7 @@ extern const char *program;		/* name of the tool, set by option_parse() */
 extern bool quiet, verbose;		/* -q, -v */
 
 /* Sets the prefix of all later messages, "FILE:LINE"; NULL: no prefix. */
-void error_about(const char *where);
+void error_prefix(const char *where);
 
 /* die() ends the program with status 1, misuse() with status 2 and a hint at --help. Both run the clean-up
  * functions. If several threads call them, only the first prints. */
@@ -26,15 +26,15 @@ _Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void misuse(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));	/* under -q too */
 
-/* From now on, every signal that ends a process runs the functions of at_stop() first. SIGBUS, which a
- * shrinking input file causes, prints a message. */
+/* From now on, every signal that ends a process runs the functions of on_exit_cleanup() first. SIGBUS, which
+ * a shrinking input file causes, prints a message. */
 void catch_signals(void);
 /* Registers a function that removes unfinished files: die(), misuse(), signals and exit() call it once. */
-void at_stop(void (*fn)(void));
+void on_exit_cleanup(void (*fn)(void));
 /* In a child process: forgets all registered functions, so that the files of the parent stay. */
-void forget_stops(void);
+void clear_cleanups(void);
 /* From now on, signals that are sent to the tool are ignored: the output file is about to be renamed. */
-void settle(void);
+void ignore_signals(void);
 
 /*
  * n elements of size bytes, zeroed, aligned to 64 bytes, never NULL; released by free(). Large blocks use

@@ -8,7 +8,7 @@
 /* " [128]", " [0.01, 0 to 1000000]", " [2 to 16M]": default and range */
 static void print_values(const struct option_row *o)
 {
-	const char *value = o->otherwise ? o->otherwise : "";
+	const char *value = o->default_value ? o->default_value : "";
 	char *range = option_range(o);
 
 	if (*value || range)

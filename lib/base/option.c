@@ -26,8 +26,8 @@ static size_t thread_count;
 static const char *output;
 static const struct option_row *table;
 static bool given[ROWS];		/* whether the option of the row was given */
-static bool idle[ROWS];			/* whether option_idle() found it without effect */
-static const char *value[ROWS];		/* in the history: the last given value, or a default that is told */
+static bool without_effect[ROWS];	/* whether option_without_effect() found it so */
+static const char *value[ROWS];		/* in the history: the last given value, or a default for it */
 
 static const struct option_row common[] = {
 	{ .type = OPTION_HEADING, .help = "Common options" },
@@ -172,10 +172,10 @@ bool option_given(const char *name)
 
 bool option_has_effect(const char *name)
 {
-	return option_given(name) && !idle[row_of(name)];
+	return option_given(name) && !without_effect[row_of(name)];
 }
 
-void option_idle(size_t n, const struct option_idle row[n])
+void option_without_effect(size_t n, const struct option_without_effect row[n])
 {
 	char *said = NULL;
 
@@ -184,12 +184,12 @@ void option_idle(size_t n, const struct option_idle row[n])
 
 		for (const char *s = row[i].names; s && *s; s += strcspn(s, " "), s += strspn(s, " ")) {
 			const size_t at = row_of(s);
-			const bool is_news = given[at] && !idle[at];
+			const bool is_news = given[at] && !without_effect[at];
 			char *before = these;
 
-			if (!row[i].idle)
+			if (!row[i].applies)
 				continue;
-			idle[at] = true;
+			without_effect[at] = true;
 			value[at] = NULL;
 			if (!is_news)
 				continue;
@@ -232,7 +232,7 @@ static void add_rows(struct grammar *g, const struct option_row *rows)
 	for (const struct option_row *o = rows; o->type != OPTION_END; o++) {
 		const int code = FIRST + (int)g->rows, takes = option_has_argument(o);
 
-		option_set(o, o->otherwise);
+		option_set(o, o->default_value);
 		if (o->type == OPTION_HEADING)
 			continue;
 		g->row[g->rows++] = o;
@@ -361,8 +361,8 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 		}
 	}
 	for (size_t i = 0; rows[i].type != OPTION_END; i++)
-		if (rows[i].told && !given[i])
-			value[i] = rows[i].otherwise;
+		if (rows[i].default_in_history && !given[i])
+			value[i] = rows[i].default_value;
 	n = (size_t)(argc - optind);
 	if (n > t->max_operands)
 		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);

@@ -69,10 +69,10 @@ struct option_row {
 	const char *arg;	/* name of the argument in --help */
 	const char *help;
 	const char *const *meanings;	/* the meaning of each of `words`, for --help; NULL: `help` has it */
-	const char *otherwise;	/* the default, as text; NULL: 0 (a parsed variable keeps its value) */
+	const char *default_value;	/* as text; NULL: 0 (a parsed variable keeps its value) */
 	double min, max;	/* range of a number, both ends included; max 0: any number */
 	bool neutral;		/* cannot change the result: is not written to the history */
-	bool told;		/* its default is also written to the history */
+	bool default_in_history;	/* its default is also written to the history */
 	const char *alias;	/* an earlier name that is still accepted, or NULL */
 	char *(*form)(const void *var);	/* canonical text of a parsed variable, for the history */
 };

@@ -11,7 +11,7 @@ static const double EARLIEST = 2;	/* seconds before the first estimate */
 static const double PERIOD = 60;	/* seconds from line to line without a terminal */
 static bool shown;
 
-double progress_left(struct progress_rate *r, double now, double share)
+double progress_remaining(struct progress_rate *r, double now, double share)
 {
 	if (!(r->since > 0) || share < r->last - 0.5)
 		*r = (struct progress_rate){ .since = now, .from = share };
@@ -95,7 +95,8 @@ static void draw(const char *what, size_t part, size_t parts, size_t done, size_
 {
 	static struct progress_rate rate;
 	const double now = clock_now(), inner = total ? (double)done / (double)total : 0;
-	const double left = total ? progress_left(&rate, now, ((double)part + inner) / (double)parts) : -1;
+	const double share = ((double)part + inner) / (double)parts;
+	const double left = total ? progress_remaining(&rate, now, share) : -1;
 
 	if (terminal() ? !due(now, total && done >= total, total) : !line_due(now))
 		return;

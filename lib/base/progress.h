@@ -24,7 +24,7 @@ struct progress_rate { double since, from, last; };
  * any progress. If the share drops by more than half, timing restarts. A smaller drop is taken for a second
  * model in the same run.
  */
-double progress_left(struct progress_rate *r, double now, double share);
+double progress_remaining(struct progress_rate *r, double now, double share);
 /* Seconds as "1:02:03" or "2:03". */
 enum { PROGRESS_TIME = 32 };
 void progress_time(double seconds, char text[PROGRESS_TIME]);

@@ -15,7 +15,7 @@
 
 enum { JSON_DIGITS = 17 };	/* digits that represent a double exactly */
 
-void report_answer(size_t n, const struct answer a[n], bool json)
+void report_metrics(size_t n, const struct metric a[n], bool json)
 {
 	if (json)
 		putchar('{');

@@ -2,7 +2,7 @@
 /*
  * report.h -- results of a run
  *
- * report_answer() prints a few metrics to standard output, as `name<TAB>value` lines or one JSON object. The
+ * report_metrics() prints a few metrics to standard output, as `name<TAB>value` lines or one JSON object. The
  * report is a table with a row for each layer, on standard error and, with --report, in a file:
  *
  *	struct report report = { 0 };		in main(), with a row OPTION_REPORT(&report)
@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include "base/replace.h"
 
-struct answer { const char *name; double value; int digits; };	/* digits: in lines; 0: an integer */
+struct metric { const char *name; double value; int digits; };	/* digits: in lines; 0: an integer */
 /* Prints n metrics. In lines NaN is "-"; in JSON numbers that are not finite are null. */
-void report_answer(size_t n, const struct answer a[n], bool json);
+void report_metrics(size_t n, const struct metric a[n], bool json);
 
 /*
  * The columns of a report. all: the value of the column in the last row, `all`: none, the geometric mean of

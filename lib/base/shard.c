@@ -69,9 +69,10 @@ static bool ask(const struct launcher *l, struct shard *s)
 			size, first, l->first ? ", without gaps" : "");
 	*s = (struct shard){ .i = (rank - first) / step + 1, .n = size };
 	if (l->first)
-		snprintf(s->by, sizeof s->by, "%s=%zu, %zu tasks from %zu", l->rank, rank, size, first);
+		snprintf(s->source, sizeof s->source, "%s=%zu, %zu tasks from %zu", l->rank, rank, size,
+			first);
 	else
-		snprintf(s->by, sizeof s->by, "%s=%zu, %s=%zu", l->rank, rank, l->size, size);
+		snprintf(s->source, sizeof s->source, "%s=%zu, %s=%zu", l->rank, rank, l->size, size);
 	return true;
 }
 
@@ -115,7 +116,7 @@ void shard_parse(void *shard, const char *option, const char *text)
 		ask_all(s, option);
 		return;
 	}
-	*s->by = 0;
+	*s->source = 0;
 	end = number_size(text, &s->i);
 	end = end && *end == '/' ? number_size(end + 1, &s->n) : NULL;
 	if (!end || *end || !s->i || s->i > s->n || s->n > SHARDS)
@@ -129,10 +130,10 @@ char *shard_form(const void *shard)
 	return xformat("%zu/%zu", s->i, s->n);
 }
 
-void shard_say(const struct shard *s)
+void shard_print(const struct shard *s)
 {
-	if (quiet || !*s->by)
+	if (quiet || !*s->source)
 		return;
 	progress_clear();
-	fprintf(stderr, "%s: shard %zu/%zu, by %s\n", program, s->i, s->n, s->by);
+	fprintf(stderr, "%s: shard %zu/%zu, by %s\n", program, s->i, s->n, s->source);
 }

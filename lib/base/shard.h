@@ -15,7 +15,7 @@
 
 struct shard {
 	size_t i, n;		/* the i-th of n, counted from 1 */
-	char by[112];		/* auto: the variables and their values; "": from the command line */
+	char source[112];		/* auto: the variables and their values; "": from the command line */
 };
 
 /* Parses the value of the option into a struct shard. Misuse for an invalid text. Misuse for auto if the
@@ -25,7 +25,7 @@ void shard_parse(void *shard, const char *option, const char *text);
 /* "2/8", for the history; free() it. */
 char *shard_form(const void *shard);
 /* Prints the choice of auto to standard error, except under -q. */
-void shard_say(const struct shard *s);
+void shard_print(const struct shard *s);
 
 /* The kind of an option row whose variable is a struct shard. */
 #define OPTION_OF_SHARD(var) OPTION_PARSED(struct shard, var, shard_parse), "I/N|auto"

@@ -34,7 +34,7 @@ static struct entry *prepare(const char *path)
 	struct entry *e = xalloc(1, sizeof *e);
 
 	if (!asked)
-		at_stop(remove_all);
+		on_exit_cleanup(remove_all);
 	asked = true;
 	*e = (struct entry){ xformat("%s", path), NULL };
 	return e;

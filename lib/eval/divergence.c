@@ -125,32 +125,32 @@ void divergence_free(struct divergence *d)
 }
 
 /* Appends the mean of x[n] and, if `error` is not NULL, its standard error. */
-static struct answer *put_mean(struct answer *a, const char *name, const char *error, size_t n,
+static struct metric *put_mean(struct metric *a, const char *name, const char *error, size_t n,
 	const double x[n])
 {
 	struct perplexity p = perplexity_of(n, x, 0);
 
-	*a++ = (struct answer){ name, p.nll, 6 };
+	*a++ = (struct metric){ name, p.nll, 6 };
 	if (error)
-		*a++ = (struct answer){ error, p.nll_se, 4 };
+		*a++ = (struct metric){ error, p.nll_se, 4 };
 	return a;
 }
 
 struct percentile { const char *name; double percent; };
 
 /* Appends percentiles of x[n]; sorts x. */
-static struct answer *put_percentiles(struct answer *a, size_t rows, const struct percentile row[rows],
+static struct metric *put_percentiles(struct metric *a, size_t rows, const struct percentile row[rows],
 	size_t n, double x[n])
 {
 	gsl_sort(x, 1, n);
 	for (size_t i = 0; i < rows; i++)
-		*a++ = (struct answer){ row[i].name,
+		*a++ = (struct metric){ row[i].name,
 			gsl_stats_quantile_from_sorted_data(x, 1, n, row[i].percent / 100), 6 };
 	return a;
 }
 
-size_t divergence_answer(const struct divergence *d, const struct windows *w,
-	struct answer answer[DIVERGENCE_ANSWERS])
+size_t divergence_metrics(const struct divergence *d, const struct windows *w,
+	struct metric metric[DIVERGENCE_METRICS])
 {
 	static const struct percentile of_kl[] = { { "kl_median", 50 }, { "kl_99", 99 }, { "kl_99_9", 99.9 },
 		{ "kl_max", 100 } };
@@ -158,12 +158,12 @@ size_t divergence_answer(const struct divergence *d, const struct windows *w,
 		{ "delta_p_25", 25 }, { "delta_p_median", 50 }, { "delta_p_75", 75 }, { "delta_p_95", 95 },
 		{ "delta_p_99", 99 } };
 	double *x = xalloc(d->n, sizeof *x), squares = 0;
-	struct answer *a = answer;
+	struct metric *a = metric;
 
 	for (size_t i = 0; i < d->n; i++)
 		x[i] = d->kl[i];
 	a = put_mean(a, "kl", "kl_se", d->n, x);
-	*a++ = (struct answer){ "kl_se_windows", perplexity_se_windows(w, d->kl), 4 };
+	*a++ = (struct metric){ "kl_se_windows", perplexity_se_windows(w, d->kl), 4 };
 	a = put_percentiles(a, sizeof of_kl / sizeof *of_kl, of_kl, d->n, x);
 	for (size_t i = 0; i < d->n; i++)
 		x[i] = d->agrees[i];
@@ -173,11 +173,11 @@ size_t divergence_answer(const struct divergence *d, const struct windows *w,
 		squares += x[i] * x[i];
 	}
 	a = put_mean(a, "delta_p", NULL, d->n, x);
-	*a++ = (struct answer){ "delta_p_rms", sqrt(squares / (double)d->n), 6 };
+	*a++ = (struct metric){ "delta_p_rms", sqrt(squares / (double)d->n), 6 };
 	a = put_percentiles(a, sizeof of_p / sizeof *of_p, of_p, d->n, x);
-	a += delta_answer(reference_nll, w, d->nll, d->reference, a);
+	a += delta_metrics(reference_nll, w, d->nll, d->reference, a);
 	free(x);
-	return (size_t)(a - answer);
+	return (size_t)(a - metric);
 }
 
 void divergence_write(struct output *out, const struct divergence *d)

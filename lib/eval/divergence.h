@@ -44,11 +44,11 @@ struct divergence divergence_measure(struct run *model, struct run *reference, c
 	size_t memory, double nll[w->targets]);
 void divergence_free(struct divergence *d);
 
-enum { DIVERGENCE_ANSWERS = 21 };
+enum { DIVERGENCE_METRICS = 21 };
 /* Means, their standard errors, and percentiles (linear between the two nearest targets). Returns their
  * number. */
-size_t divergence_answer(const struct divergence *d, const struct windows *w,
-	struct answer answer[DIVERGENCE_ANSWERS]);
+size_t divergence_metrics(const struct divergence *d, const struct windows *w,
+	struct metric metric[DIVERGENCE_METRICS]);
 /* Writes /nll_of_reference and /kl f64, /top_agrees uint8 [n]. out NULL: no effect. */
 void divergence_write(struct output *out, const struct divergence *d);
 #endif

@@ -19,13 +19,13 @@ struct perplexity perplexity_of(size_t n, const double nll[n], uint64_t bytes)
 		.bits_per_byte = bytes ? sum / (M_LN2 * (double)bytes) : NAN };
 }
 
-size_t perplexity_answer(const struct perplexity *p, struct answer answer[PERPLEXITY_ANSWERS])
+size_t perplexity_metrics(const struct perplexity *p, struct metric metric[PERPLEXITY_METRICS])
 {
-	answer[0] = (struct answer){ "tokens", (double)p->tokens, 0 };
-	answer[1] = (struct answer){ "nll", p->nll, 9 };
-	answer[2] = (struct answer){ "nll_se", p->nll_se, 4 };
-	answer[3] = (struct answer){ "ppl", p->ppl, 8 };
-	answer[4] = (struct answer){ "bits_per_byte", p->bits_per_byte, 8 };
+	metric[0] = (struct metric){ "tokens", (double)p->tokens, 0 };
+	metric[1] = (struct metric){ "nll", p->nll, 9 };
+	metric[2] = (struct metric){ "nll_se", p->nll_se, 4 };
+	metric[3] = (struct metric){ "ppl", p->ppl, 8 };
+	metric[4] = (struct metric){ "bits_per_byte", p->bits_per_byte, 8 };
 	return isnan(p->bits_per_byte) ? 4 : 5;
 }
 
@@ -48,15 +48,15 @@ double perplexity_se_windows(const struct windows *w, const double x[w->targets]
 }
 
 /* paired: differences from the record of --paired. reference: from the model of --reference. */
-const char *const paired_nll[DELTA_ANSWERS] = { "paired_nll_delta", "paired_nll_delta_se",
+const char *const paired_nll[DELTA_METRICS] = { "paired_nll_delta", "paired_nll_delta_se",
 	"paired_nll_delta_se_windows" };
-const char *const paired_kl[DELTA_ANSWERS] = { "paired_kl_delta", "paired_kl_delta_se",
+const char *const paired_kl[DELTA_METRICS] = { "paired_kl_delta", "paired_kl_delta_se",
 	"paired_kl_delta_se_windows" };
-const char *const reference_nll[DELTA_ANSWERS] = { "reference_nll_delta", "reference_nll_delta_se",
+const char *const reference_nll[DELTA_METRICS] = { "reference_nll_delta", "reference_nll_delta_se",
 	"reference_nll_delta_se_windows" };
 
-size_t delta_answer(const char *const names[DELTA_ANSWERS], const struct windows *w,
-	const double x[w->targets], const double before[w->targets], struct answer answer[DELTA_ANSWERS])
+size_t delta_metrics(const char *const names[DELTA_METRICS], const struct windows *w,
+	const double x[w->targets], const double before[w->targets], struct metric metric[DELTA_METRICS])
 {
 	double *d = xalloc(w->targets, sizeof *d);
 	struct perplexity p;
@@ -64,9 +64,9 @@ size_t delta_answer(const char *const names[DELTA_ANSWERS], const struct windows
 	for (size_t i = 0; i < w->targets; i++)
 		d[i] = x[i] - before[i];
 	p = perplexity_of(w->targets, d, 0);
-	answer[0] = (struct answer){ names[0], p.nll, 6 };
-	answer[1] = (struct answer){ names[1], p.nll_se, 4 };
-	answer[2] = (struct answer){ names[2], perplexity_se_windows(w, d), 4 };
+	metric[0] = (struct metric){ names[0], p.nll, 6 };
+	metric[1] = (struct metric){ names[1], p.nll_se, 4 };
+	metric[2] = (struct metric){ names[2], perplexity_se_windows(w, d), 4 };
 	free(d);
-	return DELTA_ANSWERS;
+	return DELTA_METRICS;
 }

@@ -30,9 +30,9 @@ struct perplexity {
 /* bytes: of the text of all targets, 0: unknown. n ≥ 1. */
 struct perplexity perplexity_of(size_t n, const double nll[n], uint64_t bytes);
 
-enum { PERPLEXITY_ANSWERS = 5, DELTA_ANSWERS = 3 };
+enum { PERPLEXITY_METRICS = 5, DELTA_METRICS = 3 };
 /* The results of p; returns their number. bits_per_byte is left out if it is unknown. */
-size_t perplexity_answer(const struct perplexity *p, struct answer answer[PERPLEXITY_ANSWERS]);
+size_t perplexity_metrics(const struct perplexity *p, struct metric metric[PERPLEXITY_METRICS]);
 
 /* se_windows above; NaN for one window. */
 double perplexity_se_windows(const struct windows *w, const double x[w->targets]);
@@ -40,9 +40,9 @@ double perplexity_se_windows(const struct windows *w, const double x[w->targets]
  * Three results with these names: the mean of d = x - before over the same targets, its standard error
  * √((mean d² - mean² d)/(n - 1)), and its se_windows.
  */
-size_t delta_answer(const char *const names[DELTA_ANSWERS], const struct windows *w,
-	const double x[w->targets], const double before[w->targets], struct answer answer[DELTA_ANSWERS]);
+size_t delta_metrics(const char *const names[DELTA_METRICS], const struct windows *w,
+	const double x[w->targets], const double before[w->targets], struct metric metric[DELTA_METRICS]);
 /* paired_nll_delta, ..., paired_kl_delta, ..., reference_nll_delta, ... */
-extern const char *const paired_nll[DELTA_ANSWERS], *const paired_kl[DELTA_ANSWERS];
-extern const char *const reference_nll[DELTA_ANSWERS];
+extern const char *const paired_nll[DELTA_METRICS], *const paired_kl[DELTA_METRICS];
+extern const char *const reference_nll[DELTA_METRICS];
 #endif

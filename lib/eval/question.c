@@ -13,12 +13,12 @@ static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
 
 const char *const bos_names[] = { [BOS_AUTO] = "auto", [BOS_YES] = "yes", [BOS_NO] = "no", NULL };
 
-/* Messages name the line, until error_about(NULL). */
+/* Messages name the line, until error_prefix(NULL). */
 static void enter(const struct questions *q, size_t line)
 {
 	char *where = xformat("%s:%zu", q->name, line);
 
-	error_about(where);
+	error_prefix(where);
 	free(where);
 }
 
@@ -162,7 +162,7 @@ struct questions questions_read(const char *path, size_t limit)
 		q.item[q.n].line = line;
 		q.choices += q.item[q.n++].choices;
 	}
-	error_about(NULL);
+	error_prefix(NULL);
 	if (!q.n)
 		die("%s: holds no question, expected JSON objects, one per line", q.name);
 	warn_of(q.name, unknown);
@@ -340,7 +340,7 @@ struct prompt *questions_encode(const struct questions *q, const struct encode *
 		enter(q, q->item[i].line);
 		p[i] = encode_question(e, &q->item[i], folder);
 	}
-	error_about(NULL);
+	error_prefix(NULL);
 	free(folder);
 	return p;
 }

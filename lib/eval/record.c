@@ -52,7 +52,7 @@ static void free_places(struct record_places p)
 	free(p.id), free(p.window);
 }
 
-void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
+void record_write(struct output *out, size_t n, const struct metric metric[n], const struct windows *w,
 	const double nll[w->targets])
 {
 	struct record_places p;
@@ -64,7 +64,7 @@ void record_write(struct output *out, size_t n, const struct answer answer[n], c
 	output_write(out, "/window", tensor_1d(TENSOR_I32, p.window, w->targets));
 	output_write(out, "/nll_of_target", tensor_1d(TENSOR_F64, (void *)(uintptr_t)nll, w->targets));
 	for (size_t i = 0; i < n; i++)
-		output_number(out, "/", answer[i].name, answer[i].value);
+		output_number(out, "/", metric[i].name, metric[i].value);
 	output_end(out);
 	output_close(out);
 	free_places(p);
@@ -102,11 +102,11 @@ static const double *numbers(const struct part *record, const char *path, const 
 	return part_tensor(record, path, TENSOR_F64, 1, &w->targets).data;
 }
 
-size_t record_answer(const struct part *record, const struct windows *w, const double nll[w->targets],
-	const struct divergence *d, struct answer answer[RECORD_ANSWERS])
+size_t record_metrics(const struct part *record, const struct windows *w, const double nll[w->targets],
+	const struct divergence *d, struct metric metric[RECORD_METRICS])
 {
 	const double *before = numbers(record, "/nll_of_target", w), *reference;
-	const size_t n = delta_answer(paired_nll, w, nll, before, answer);
+	const size_t n = delta_metrics(paired_nll, w, nll, before, metric);
 
 	if (!d)
 		return n;
@@ -115,5 +115,5 @@ size_t record_answer(const struct part *record, const struct windows *w, const d
 		if (!(fabs(reference[i] - d->reference[i]) < SAME_NLL))
 			die("%s: /nll_of_reference: is of another reference: target %zu has %g, expected %g",
 				part_name(record), i, reference[i], d->reference[i]);
-	return n + delta_answer(paired_kl, w, d->kl, numbers(record, "/kl", w), answer + n);
+	return n + delta_metrics(paired_kl, w, d->kl, numbers(record, "/kl", w), metric + n);
 }

@@ -2,7 +2,7 @@
 /*
  * record.h -- the record of an evaluation: the negative log-likelihood of every target, and the results
  *
- * Calling sequence: record_earlier() and record_answer() for --paired; record_open(), record_input() and
+ * Calling sequence: record_earlier() and record_metrics() for --paired; record_open(), record_input() and
  * record_write().
  */
 #ifndef EVAL_RECORD_H
@@ -26,17 +26,17 @@ void record_input(struct output *out, const char *option, const struct part *inp
  * Writes /target and /window (from 0) int32, /nll_of_target f64 [targets], and results as attributes; closes.
  * out NULL: no effect.
  */
-void record_write(struct output *out, size_t n, const struct answer answer[n], const struct windows *w,
+void record_write(struct output *out, size_t n, const struct metric metric[n], const struct windows *w,
 	const double nll[w->targets]);
 
 /* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
  * true. */
 struct part *record_earlier(const char *path, const struct windows *w, bool kl);
-enum { RECORD_ANSWERS = 2 * DELTA_ANSWERS };
+enum { RECORD_METRICS = 2 * DELTA_METRICS };
 /*
  * Differences of nll from the record and, unless d is NULL, of the divergence. Returns their number. A record
  * with another reference model is a fatal error.
  */
-size_t record_answer(const struct part *record, const struct windows *w, const double nll[w->targets],
-	const struct divergence *d, struct answer answer[RECORD_ANSWERS]);
+size_t record_metrics(const struct part *record, const struct windows *w, const double nll[w->targets],
+	const struct divergence *d, struct metric metric[RECORD_METRICS]);
 #endif

@@ -158,7 +158,7 @@ void folder_end(struct export *e, json_t *quantization)
 		if (e->text[i])
 			folder_write(&r->folder, text_file(e, i), strlen(e->text[i]), e->text[i]);
 	file_check();
-	settle();
+	ignore_signals();
 	folder_done(&r->folder);
 	free(config);
 	free(r);

@@ -19,5 +19,5 @@ struct hidden hidden_make(size_t rows, size_t width, size_t limit);
 void hidden_free(struct hidden *h);
 
 #define OPTION_MEMORY(var) { 0, "memory", OPTION_SIZE(var), "BYTES", \
-	"memory of hidden states; rest in $TMPDIR", .otherwise = "512M", .neutral = true }
+	"memory of hidden states; rest in $TMPDIR", .default_value = "512M", .neutral = true }
 #endif

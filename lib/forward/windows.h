@@ -98,14 +98,14 @@ void windows_free(struct windows *w);
 	"ids per window (default: at most 2048)", .min = 2, .max = WINDOWS_LONGEST }
 #define OPTION_CONVENTION(var) { 0, "convention", \
 	OPTION_ENUM(enum windows_convention, var, windows_conventions), NULL, \
-	"how the text is cut into windows", .otherwise = "gptq" }
+	"how the text is cut into windows", .default_value = "gptq" }
 #define OPTION_STRIDE(var) { 0, "stride", OPTION_SIZE(var), "N", \
 	"ids per sliding step (default: ctx/2)", \
 	.min = 1, .max = WINDOWS_LONGEST }
-#define STRIDE_IDLE(convention) \
+#define STRIDE_WITHOUT_EFFECT(convention) \
 	{ (convention) != WINDOWS_SLIDING, "stride", "--convention is not sliding" }
 #define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
 	"windows I, I + N, ...; auto: from launcher", \
-	.otherwise = "1/1", .form = shard_form }
+	.default_value = "1/1", .form = shard_form }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
 #endif

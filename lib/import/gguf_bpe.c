@@ -125,11 +125,11 @@ json_t *gguf_byte_bpe(const struct gguf_vocabulary *v)
 /* The pre-tokenizer of a tokenizer.json, in the members of struct gguf_pre. */
 struct cuts { const char *split[GGUF_SPLITS]; size_t n; bool digits, words, done; };
 
-static bool has_flag(const json_t *o, const char *key, bool otherwise)
+static bool has_flag(const json_t *o, const char *key, bool default_value)
 {
 	const json_t *x = json_object_get(o, key);
 
-	return json_is_boolean(x) ? json_is_true(x) : otherwise;
+	return json_is_boolean(x) ? json_is_true(x) : default_value;
 }
 
 /* Matches are words, and so is the text between them (Isolated). With `invert`, matches are the only words

@@ -216,7 +216,7 @@ void gguf_finish(struct gguf_output *o)
 {
 	write_header(o);
 	file_check();
-	settle();
+	ignore_signals();
 	replace_sync(&o->file);
 	replace_done(&o->file);
 	free(o->values.at);

@@ -67,7 +67,7 @@ void contents_write(struct contents_output *out, size_t n, const char *text)
 	file_write(out->name, out->fd, text, n);
 	if (out->named.path)
 		replace_sync(&out->named);
-	settle();
+	ignore_signals();
 	if (out->named.path)
 		replace_done(&out->named);
 	else if (close(out->fd))

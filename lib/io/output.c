@@ -306,7 +306,7 @@ static void begin_writing(struct output *out)
 		return;
 	out->buffer.fd = descriptor_again(out->target, out->name);
 	out->buffer.name = out->name;
-	at_stop(empty_unfinished);
+	on_exit_cleanup(empty_unfinished);
 	unfinished = out->buffer.fd;
 	if (ftruncate(out->buffer.fd, 0))
 		die("%s: cannot write:", out->name);
@@ -414,10 +414,10 @@ void output_close(struct output *out)
 		die("%s: cannot write:", out->name);
 	if (out->named.path) {
 		replace_sync(&out->named);
-		settle();
+		ignore_signals();
 		replace_done(&out->named);
 	} else {
-		settle();
+		ignore_signals();
 		unfinished = -1;
 		if (close(out->stream < 0 ? out->buffer.fd : out->stream))
 			die("%s: cannot close:", out->name);

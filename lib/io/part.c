@@ -129,15 +129,15 @@ char *part_histories(const struct part *part)
 	return y;
 }
 
-double part_number(const struct part *part, const char *path, const char *name, double otherwise)
+double part_number(const struct part *part, const char *path, const char *name, double default_value)
 {
-	double v = otherwise;
+	double v = default_value;
 	H5T_class_t is;
 	hid_t a, s, t;
 
 	part = owner(part, path);
 	if (!part || !open_attribute(part, path, name, &a))
-		return otherwise;
+		return default_value;
 	s = hdf5_id(H5Aget_space(a), part->name, path);
 	t = hdf5_id(H5Aget_type(a), part->name, path);
 	is = H5Tget_class(t);	/* h5py stores True as an H5T_ENUM */

@@ -78,11 +78,11 @@ char *part_same(const struct part *part, const char *group);
 
 /*
  * An attribute of a group or dataset ("/": the root). Fatal error if it has another type. part_text()
- * returns NULL if the attribute is absent; the caller frees the text. part_number() returns `otherwise` if
- * it is absent.
+ * returns NULL if the attribute is absent; the caller frees the text. part_number() returns `default_value`
+ * if it is absent.
  */
 char *part_text(const struct part *part, const char *path, const char *name);
-double part_number(const struct part *part, const char *path, const char *name, double otherwise);
+double part_number(const struct part *part, const char *path, const char *name, double default_value);
 /* The histories of the root, "NAME\nTEXT\n" each, in ascending order of their names; the caller frees the
  * text. */
 char *part_histories(const struct part *part);

@@ -215,7 +215,7 @@ static _Noreturn void try_alone(const struct part *part)
 {
 	struct rlimit none = { 0, 0 }, time = { SECONDS, SECONDS };
 
-	forget_stops();
+	clear_cleanups();
 	signal(SIGBUS, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &none);

@@ -177,7 +177,7 @@ struct resume *resume_open(const char *path, const char *kind, struct report *re
 	open_part(r);
 	unused_path = r->part;
 	unused = r->fd;
-	at_stop(remove_unused);
+	on_exit_cleanup(remove_unused);
 	find_whole(r);
 	r->out = output_kept(r->part, r->fd, kind, r->parts);
 	r->out->last = put_report;

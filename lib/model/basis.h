@@ -38,8 +38,9 @@ void basis_copy(struct output *out, const struct part *from);
 
 #define OPTION_FORCE_BASIS(var) { 0, "force-basis", OPTION_BOOL(var), NULL, \
 	"accept inputs of different basis, and warn" }
-/* A row of option_idle(): the option has no effect unless bases differ. */
-#define BASIS_IDLE(differ) { !(differ), "force-basis", "the layers of all files have the same inputs" }
+/* A row of option_without_effect(): the option has no effect unless bases differ. */
+#define BASIS_WITHOUT_EFFECT(differ) { !(differ), "force-basis", \
+	"the layers of all files have the same inputs" }
 /*
  * Compares the bases of n files (NULL: skipped); called when all inputs are open, before an output is
  * opened. If two bases differ: fatal error with the names and histories of both files, or, with `force`, a

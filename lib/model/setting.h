@@ -33,10 +33,10 @@ char *setting_kv_form(const void *format);
 
 /* Value: bool, for format_ties(). */
 #define OPTION_TIES(var) { 0, "ties", OPTION_EITHER(var, format_tie_names), NULL, \
-	"rounding halfway between two values", .otherwise = "even" }
+	"rounding halfway between two values", .default_value = "even" }
 
 /* Value: long, the columns that share a scale; 0 for "channel", -1 for "tensor". */
 #define OPTION_GROUP(var) { 'g', "group", OPTION_PARSED(long, var, setting_group), "G|channel|tensor", \
-	"columns that share a scale", .otherwise = "128" }
+	"columns that share a scale", .default_value = "128" }
 void setting_group(void *group, const char *option, const char *text);
 #endif

@@ -238,7 +238,7 @@ static void check_maker(const struct part *part, const struct part *model, size_
 {
 	char *text = part_has(model, "/tokenizer") ? part_string(model, "/tokenizer") : NULL;
 
-	option_idle(1, &(struct option_idle){ !ours || ours == vocab, "force-tokens",
+	option_without_effect(1, &(struct option_without_effect){ !ours || ours == vocab, "force-tokens",
 		"the vocabularies have one size" });
 	if (ours && ours != vocab && !force)
 		die("%s: /tokens: made for a vocabulary of %zu, %s has %zu: "
@@ -289,9 +289,9 @@ void tokens_describe(struct output *out, const char *tokenizer, long bos, bool a
 }
 
 /* An attribute of /tokens, or, in older files, of the root. */
-static double attribute(const struct part *part, const char *name, double otherwise)
+static double attribute(const struct part *part, const char *name, double default_value)
 {
-	return part_number(part, "/tokens", name, part_number(part, "/", name, otherwise));
+	return part_number(part, "/tokens", name, part_number(part, "/", name, default_value));
 }
 
 struct tokens tokens_read(const struct part *part, const struct part *model, size_t vocab, bool force,

@@ -108,5 +108,5 @@ void linalg_init(void)
 	allocate_buffers();
 	memory_stack();
 	if ((wrong = trial_wrong()))
-		cpu_distrust(wrong, openblas_get_corename());
+		cpu_refuse_kernels(wrong, openblas_get_corename());
 }

@@ -67,7 +67,7 @@ enum half_type compute_half(enum compute_type type);
 extern const char *const compute_types[];	/* names by number, NULL-terminated */
 #define OPTION_COMPUTE_TYPE(var) { 0, "compute-type", \
 	OPTION_ENUM(enum compute_type, var, compute_types), NULL, \
-	"arithmetic of linear layers", .otherwise = "f32" }
+	"arithmetic of linear layers", .default_value = "f32" }
 
 enum {
 	PRODUCT_FEW = 16,	/* maximum rows of x with packed words: docs/results/fpe2m2-figure7.tsv */

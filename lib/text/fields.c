@@ -22,13 +22,13 @@ const json_t *field(const char *name, const json_t *o, const char *key, json_typ
 	return v;
 }
 
-bool field_flag(const char *name, const json_t *o, const char *key, bool otherwise)
+bool field_flag(const char *name, const json_t *o, const char *key, bool default_value)
 {
 	const json_t *v = present(json_object_get(o, key));
 
 	if (v && !json_is_boolean(v))
 		die("%s: %s: is neither true nor false", name, key);
-	return v ? json_is_true(v) : otherwise;
+	return v ? json_is_true(v) : default_value;
 }
 
 const char *field_string(const char *name, const json_t *o, const char *key)

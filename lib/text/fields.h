@@ -14,7 +14,7 @@ enum { SEQUENCE_DEPTH = 16 };	/* nested Sequences; deeper ones are refused */
 
 /* A member, which must have this type; NULL if absent. */
 const json_t *field(const char *name, const json_t *o, const char *key, json_type type);
-bool field_flag(const char *name, const json_t *o, const char *key, bool otherwise);
+bool field_flag(const char *name, const json_t *o, const char *key, bool default_value);
 const char *field_string(const char *name, const json_t *o, const char *key);	/* NULL if absent */
 const char *field_required(const char *name, const json_t *o, const char *key);	/* a non-empty string */
 

@@ -43,10 +43,10 @@ static void decide_scales(struct solver *s, bool type_given, enum scale_type typ
 }
 
 /* A value of --top or --saturate, from 1 to the maximum of the compute format. Without one: the default. */
-static float max_of(const struct solver *s, const char *option, double value, float otherwise)
+static float max_of(const struct solver *s, const char *option, double value, float default_value)
 {
 	if (!s->compute.kind)
-		return otherwise;
+		return default_value;
 	if (!(value >= 1 && value <= (double)s->compute.max))
 		misuse("--%s: %g is not a number from 1 to %g, the largest value of %s", option, value,
 			(double)s->compute.max, s->compute.name);
@@ -141,16 +141,17 @@ static bool is_coarser(const struct method_options *o)
 	return scale_kind_of(type, (int)o->scale_bits).step > scale_kinds[type].step;
 }
 
-void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE])
+void method_without_effect(const struct method_options *o, bool act_mode,
+	struct option_without_effect row[METHOD_WITHOUT_EFFECT])
 {
 	const struct method *m = &o->method;
 	const struct solver *s = &m->solver;
 	const struct quantizer *z = m->quantizer ? m->quantizer : quantizer_of(s);
-	const struct option_idle none = { 0 };
+	const struct option_without_effect none = { 0 };
 	const bool fp8 = s->compute.kind;
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
 	const bool scales = act_mode ? m->act_mode == INPUT_STATIC_TENSOR : fp8 || m->act_format.kind;
-	const struct option_idle rows[METHOD_IDLE] = {
+	const struct option_without_effect rows[METHOD_WITHOUT_EFFECT] = {
 		z ? z->unread[0] : none,
 		z ? z->unread[1] : none,
 		{ s->group <= 0, "static-groups group-view", "one group per row" },

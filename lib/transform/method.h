@@ -36,21 +36,21 @@ struct method_options {
 extern const char *const method_yes_no[], *const method_scale8s[], *const method_act_modes[];
 
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
-	"clip each token at R max|x|", .otherwise = "1", \
+	"clip each token at R max|x|", .default_value = "1", \
 	.min = LINEAR_CLIP_MIN, .max = 1 }
 /* How a branch is stored: f32, f16, bf16, or FORMAT[:G] with a scale for G columns (without G: for a row). */
 struct branch_format { struct format format; long group; enum half_type type; };
 #define OPTION_BRANCH_FORMAT(var) { 0, "branch-format", \
 	OPTION_PARSED(struct branch_format, var, method_branch_format), \
 	"TYPE|FORMAT[:G]", "type or format of the branch", \
-	.otherwise = "f16", .form = method_branch_form }
+	.default_value = "f16", .form = method_branch_form }
 void method_branch_format(void *format, const char *option, const char *text);
 char *method_branch_form(const void *format);
 
 /* Rows of the options of a layer. o: a struct method_options *. kind: OPTION_STORAGE or OPTION_FORMAT. */
 #define METHOD_STORAGE_OPTIONS(o, kind) \
 	{ 0, "storage", kind(&(o)->method.solver.storage), "FORMAT", "format of the codes", \
-		.otherwise = "uint4" }, \
+		.default_value = "uint4" }, \
 	OPTION_GROUP(&(o)->method.solver.group), \
 	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
 		"type of scales (default: that of the format)" }, \
@@ -59,11 +59,11 @@ char *method_branch_form(const void *format);
 #define METHOD_OPTIONS(o) \
 	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE), \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->method.solver.compute), "none|FORMAT", \
-		"compute format (FP8: DPQ)", .otherwise = "none" }, \
+		"compute format (FP8: DPQ)", .default_value = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
-		"which errors later columns compensate", .otherwise = "both" }, \
+		"which errors later columns compensate", .default_value = "both" }, \
 	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
-		"defaults of the options below", .otherwise = "late" }, \
+		"defaults of the options below", .default_value = "late" }, \
 	{ .type = OPTION_HEADING, .help = "Options that override the recipe" }, \
 	{ 0, "scale-search", OPTION_CHOICE(&(o)->method.solver.search, searches), NULL, \
 		"how the scale of a group is chosen" }, \
@@ -74,7 +74,7 @@ char *method_branch_form(const void *format);
 	{ 0, "static-groups", OPTION_BOOL(&(o)->method.solver.static_groups), NULL, \
 		"scales of groups from uncompensated weights" }, \
 	{ 0, "scale8", OPTION_EITHER(&(o)->method.solver.scale8_channel, method_scale8s), NULL, \
-		"one FP8 scale per tensor or channel", .otherwise = "tensor" }, \
+		"one FP8 scale per tensor or channel", .default_value = "tensor" }, \
 	{ 0, "pow2-scale", OPTION_EITHER(&(o)->method.solver.pow2_scale, method_yes_no), NULL, \
 		"round FP8 scales up to powers of two" }, \
 	{ 0, "top", OPTION_REAL(&(o)->max), "Z", \
@@ -88,7 +88,7 @@ char *method_branch_form(const void *format);
 	OPTION_ACT_CLIP(&(o)->act_clip), \
 	OPTION_TIES(&(o)->ties_away), \
 	{ 0, "damp", OPTION_REAL(&(o)->method.solver.damp), "LAMBDA", \
-		"damping, times mean diagonal", .otherwise = "0.01", .max = 1e6 }
+		"damping, times mean diagonal", .default_value = "0.01", .max = 1e6 }
 
 /*
  * The method of the options. The recipe sets the options for which given() is false. If the format of inputs
@@ -113,10 +113,11 @@ void method_check(const struct method_options *o);
 /* Warns if the option's format is easily mistaken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_IDLE = 11 };
+enum { METHOD_WITHOUT_EFFECT = 11 };
 /* Options without effect under the other options; the first rows are those that the quantizer does not read.
  * act_mode: whether --act-mode was given. */
-void method_idle(const struct method_options *o, bool act_mode, struct option_idle row[METHOD_IDLE]);
+void method_without_effect(const struct method_options *o, bool act_mode,
+	struct option_without_effect row[METHOD_WITHOUT_EFFECT]);
 
 /* Whether the method needs the Hessian; and whether its result depends on a Hessian that exists. If not, the
  * Hessian is used for the report only. */

@@ -28,15 +28,16 @@ struct plan_line {
 struct plan_method {
 	bool *match;			/* [lines] the lines that match its layers */
 	struct method *method;
-	struct option_idle idle[METHOD_IDLE];	/* under the options and these lines */
+	/* Under the options and these lines. */
+	struct option_without_effect without_effect[METHOD_WITHOUT_EFFECT];
 };
 
-/* Messages name the line, until error_about(NULL). */
+/* Messages name the line, until error_prefix(NULL). */
 static void enter(const struct plan *p, const struct plan_line *l)
 {
 	char *where = xformat("%s:%zu", p->name, l->number);
 
-	error_about(where);
+	error_prefix(where);
 	free(where);
 }
 
@@ -156,7 +157,7 @@ static void add_line(struct plan *p, size_t number, char *text, const struct opt
 	}
 	if (l.glob && !l.n && !l.keep)
 		misuse("%s: is alone in a line, expected option=value or keep after it", l.glob);
-	error_about(NULL);
+	error_prefix(NULL);
 	if (!l.glob)
 		return;
 	p->line = xgrow(p->line, p->n + 1, sizeof *p->line);
@@ -175,45 +176,47 @@ static void note_lines(const struct plan *p)
 }
 
 /* The row stays without effect only if the other is too, with the same options. */
-static void join(struct option_idle *row, const struct option_idle *other)
+static void join(struct option_without_effect *row, const struct option_without_effect *other)
 {
-	row->idle &= other->idle && row->names == other->names;
+	row->applies &= other->applies && row->names == other->names;
 }
 
 /* Options that have no effect, for the same reason, under the command line alone and under each line of the
  * plan. */
-static void idle_by_lines(struct plan *p, struct option_idle idle[METHOD_IDLE])
+static void find_without_effect(struct plan *p,
+	struct option_without_effect without_effect[METHOD_WITHOUT_EFFECT])
 {
-	struct option_idle row[METHOD_IDLE];
+	struct option_without_effect row[METHOD_WITHOUT_EFFECT];
 
-	method_idle(p->options, option_given("act-mode"), idle);
+	method_without_effect(p->options, option_given("act-mode"), without_effect);
 	for (size_t i = 0; i < p->n; i++) {
 		struct method_options copy = *p->options;
 
 		apply_line(p, &p->line[i], &copy);
-		method_idle(&copy, option_given("act-mode") || setting_of(&p->line[i], "act-mode"), row);
-		for (size_t k = 0; k < METHOD_IDLE; k++)
-			join(&idle[k], &row[k]);
+		method_without_effect(&copy, option_given("act-mode") || setting_of(&p->line[i], "act-mode"),
+			row);
+		for (size_t k = 0; k < METHOD_WITHOUT_EFFECT; k++)
+			join(&without_effect[k], &row[k]);
 	}
 }
 
 void plan_warn(struct plan *p, bool known)
 {
-	struct option_idle idle[METHOD_IDLE];
+	struct option_without_effect without_effect[METHOD_WITHOUT_EFFECT];
 	bool any = false;
 
-	idle_by_lines(p, idle);
+	find_without_effect(p, without_effect);
 	for (size_t i = 0; known && i < p->methods; i++) {
 		if (p->method[i].method->keep)
 			continue;
-		for (size_t k = 0; k < METHOD_IDLE; k++)
+		for (size_t k = 0; k < METHOD_WITHOUT_EFFECT; k++)
 			if (any)
-				join(&idle[k], &p->method[i].idle[k]);
+				join(&without_effect[k], &p->method[i].without_effect[k]);
 			else
-				idle[k] = p->method[i].idle[k];
+				without_effect[k] = p->method[i].without_effect[k];
 		any = true;
 	}
-	option_idle(METHOD_IDLE, idle);
+	option_without_effect(METHOD_WITHOUT_EFFECT, without_effect);
 }
 
 struct plan plan_read(const char *path, const struct option_row *rows, const struct method_options *options)
@@ -267,12 +270,12 @@ static bool counts(const void *arg, const char *option)
 }
 
 /* Whether the option is without effect by one of the rows. */
-static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *option)
+static bool has_no_effect(const struct option_without_effect row[METHOD_WITHOUT_EFFECT], const char *option)
 {
 	const size_t n = strlen(option);
 
-	for (size_t i = 0; i < METHOD_IDLE; i++)
-		for (const char *s = row[i].names; row[i].idle && *s; s += strspn(s, " ")) {
+	for (size_t i = 0; i < METHOD_WITHOUT_EFFECT; i++)
+		for (const char *s = row[i].names; row[i].applies && *s; s += strspn(s, " ")) {
 			const size_t word = strcspn(s, " ");
 
 			if (word == n && !strncmp(s, option, n))
@@ -283,7 +286,8 @@ static bool is_idle(const struct option_idle row[METHOD_IDLE], const char *optio
 }
 
 /* Marks settings that no later line overrides and that have an effect under the other settings. */
-static void mark_used(const struct plan *p, const bool match[p->n], const struct option_idle row[METHOD_IDLE])
+static void mark_used(const struct plan *p, const bool match[p->n],
+	const struct option_without_effect row[METHOD_WITHOUT_EFFECT])
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t k = 0; match[i] && k < p->line[i].n; k++) {
@@ -292,11 +296,12 @@ static void mark_used(const struct plan *p, const bool match[p->n], const struct
 
 			for (size_t later = i + 1; later < p->n; later++)
 				last &= !match[later] || !setting_of(&p->line[later], s->row->name);
-			s->used |= last && !is_idle(row, s->row->name);
+			s->used |= last && !has_no_effect(row, s->row->name);
 		}
 }
 
-static struct method *make(const struct plan *p, const bool match[p->n], struct option_idle idle[METHOD_IDLE])
+static struct method *make(const struct plan *p, const bool match[p->n],
+	struct option_without_effect without_effect[METHOD_WITHOUT_EFFECT])
 {
 	struct method_options copy = *p->options;
 	const struct asked asked = { p, match };
@@ -312,11 +317,11 @@ static struct method *make(const struct plan *p, const bool match[p->n], struct 
 	}
 	if (!keep) {
 		*m = method_make(&copy, counts, &asked);
-		method_idle(&copy, counts(&asked, "act-mode"), idle);
-		mark_used(p, match, idle);
+		method_without_effect(&copy, counts(&asked, "act-mode"), without_effect);
+		mark_used(p, match, without_effect);
 	}
 	m->keep = keep;
-	error_about(NULL);
+	error_prefix(NULL);
 	return m;
 }
 
@@ -340,7 +345,7 @@ const struct method *plan_method(struct plan *p, const char *layer)
 	p->method = xgrow(p->method, p->methods + 1, sizeof *p->method);
 	m = &p->method[p->methods++];
 	*m = (struct plan_method){ .match = match };
-	m->method = make(p, match, m->idle);
+	m->method = make(p, match, m->without_effect);
 	return m->method;
 }
 

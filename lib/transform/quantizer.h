@@ -67,7 +67,7 @@ struct quantizer {
 	size_t max_layers;
 	const struct report_table *report[2];	/* for models without and with experts */
 	const struct branch_method *branch;	/* of rows with a branch */
-	struct option_idle unread[2];	/* options of its tool that have no effect */
+	struct option_without_effect unread[2];	/* options of its tool that have no effect */
 
 	/* Checks the extents of a layer before it is read; fatal error if they do not fit. NULL: any fit. */
 	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);

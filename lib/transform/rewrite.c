@@ -30,8 +30,8 @@ struct filter rewrite_open(const char *path, const char *output)
 
 void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder)
 {
-	option_idle(1, &(struct option_idle){ encoder && !f->config->vision.class, "language",
-		"the model reads no images" });
+	option_without_effect(1, &(struct option_without_effect){ encoder && !f->config->vision.class,
+		"language", "the model reads no images" });
 	r->change.leave[0] |= encoder && f->config->vision.class;
 }
 

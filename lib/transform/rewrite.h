@@ -40,7 +40,7 @@ struct rewrite {
 #define OPTION_LANGUAGE(var) { 0, "language", OPTION_BOOL(var), NULL, \
 	"leave the vision encoder unchanged" }
 #define OPTION_DTYPE(var) { 0, "dtype", OPTION_ENUM(enum half_type, var, rewrite_types), NULL, \
-	"type of changed weights", .otherwise = "f32" }
+	"type of changed weights", .default_value = "f32" }
 extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
 
 /* Opens the filter of a model. A missing configuration is a fatal error. */

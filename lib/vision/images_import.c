@@ -77,9 +77,9 @@ static struct token_image write_image(struct output *out, const struct config *c
 	char *to = xformat("/images/%zu", i);
 	struct token_image y;
 
-	error_about(path);
+	error_prefix(path);
 	y = vision_image(c, p, NULL, image.h, image.w);
-	error_about(NULL);
+	error_prefix(NULL);
 	output_write(out, to, tensor_of(TENSOR_U8, image.rgb, 3,
 		(const size_t[]){ image.h, image.w, 3 }));
 	free(to), free(image.rgb);

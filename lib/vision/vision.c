@@ -100,12 +100,12 @@ static uint8_t *decode(const char *file, const struct token_image *image)
 	char *where = xformat("%s:%zu", file, image->line);
 	struct image y;
 
-	error_about(where);
+	error_prefix(where);
 	y = image_read(image->path);
 	if (y.h != image->h || y.w != image->w)
 		die("%s: was %zu x %zu pixels, and is %zu x %zu now", image->path, image->h, image->w, y.h,
 			y.w);
-	error_about(NULL);
+	error_prefix(NULL);
 	free(where);
 	return y.rgb;
 }

@@ -73,7 +73,7 @@ void warn(const char *fmt, ...)
 	(void)fmt;
 }
 
-void at_stop(void (*fn)(void))
+void on_exit_cleanup(void (*fn)(void))
 {
 	(void)fn;
 }
@@ -82,11 +82,11 @@ void catch_signals(void)
 {
 }
 
-void forget_stops(void)
+void clear_cleanups(void)
 {
 }
 
-void settle(void)
+void ignore_signals(void)
 {
 }
 
