@@ -655,7 +655,7 @@ static size_t of_bits(int bits, size_t n, float list[n])
 /* At every number, between it and the next one, next to both; below the smallest and above the largest. */
 static void check_numbers(const struct scale_kind *k, size_t n, const float list[n])
 {
-	assert_true(k->max == list[n - 1] && k->least == list[0]);
+	assert_true(k->max == list[n - 1] && k->min == list[0]);
 	for (size_t i = 0; i < n; i++) {
 		const double m = i + 1 < n ? ((double)list[i] + list[i + 1]) / 2 : 2 * k->max;
 

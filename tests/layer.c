@@ -50,8 +50,8 @@ static int make_rows(void **unused)
 		.view = offsetof(struct tilted, tilt), .bits = tilt_bits, .rank = 2,
 		.extent = { offsetof(struct linear, out), offsetof(struct tilted, tilts) } };
 	rows[n++] = (struct member){ "lean", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED,
-		offsetof(struct tilted, lean), .max = 10, .meaning = "from 0 to 10", .there = leans,
-		.unless = "the layer stands" };
+		offsetof(struct tilted, lean), .max = 10, .meaning = "from 0 to 10", .is_allowed = leans,
+		.absent_because = "the layer stands" };
 	return 0;
 }
 
@@ -202,11 +202,11 @@ static void back(enum input_mode mode, bool seen[ROWS])
 	layer_read_members(part, "/a/b", rows, &y.linear);
 	for (const struct member *m = rows; m->name; m++) {
 		CASE("%s", m->name);
-		const bool there = member_there(m, &l.linear, FORM_CODES);
+		const bool there = member_is_present(m, &l.linear, FORM_CODES);
 		size_t dim[2] = { 0 }, n = 1;
 		const char *a, *b;
 
-		assert_int_equal(there, member_there(m, &y.linear, FORM_CODES));
+		assert_int_equal(there, member_is_present(m, &y.linear, FORM_CODES));
 		seen[m - rows] |= there;
 		if (there && m->type == MEMBER_LINEAR)
 			same_branch(m, &l.linear, &y.linear);

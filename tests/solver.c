@@ -83,7 +83,7 @@ static void drop(struct data *d)
 /* --- the solver, and comparison of its result --- */
 
 static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
-	const int32_t *order, struct answer *a)
+	const int32_t *order, struct result *a)
 {
 	a->made = solver_codes(s, d->m, d->n);
 	codes_lay_out(&a->made, NULL);
@@ -96,7 +96,7 @@ static struct solver_layer layer_for(const struct solver *s, const struct data *
 }
 
 static enum status solve(const struct solver *s, const struct data *d, const int32_t *order,
-	struct answer *a)
+	struct result *a)
 {
 	const struct linear l = { .out = d->m, .in = d->n, .weight = d->w };
 	struct solver_layer layer = layer_for(s, d, &l, order, a);
@@ -108,19 +108,19 @@ static enum status solve(const struct solver *s, const struct data *d, const int
 	free(work);
 	a->report = layer.report;
 	a->scale_tensor = a->made.scale_tensor;
-	a->moved = a->made.moved;
+	a->moved = a->made.needs_group_index;
 	return layer.report.status;
 }
 
-static struct answer run(const struct solver *s, const struct data *d, const int32_t *order)
+static struct result run(const struct solver *s, const struct data *d, const int32_t *order)
 {
-	struct answer a = answer_new(s, d->m, d->n);
+	struct result a = result_new(s, d->m, d->n);
 
 	assert_int_equal(solve(s, d, order, &a), STATUS_DONE);
 	return a;
 }
 
-static struct linear layer_of(const struct solver *s, const struct data *d, const struct answer *a)
+static struct linear layer_of(const struct solver *s, const struct data *d, const struct result *a)
 {
 	return (struct linear){
 		.out = d->m, .in = d->n, .codes = a->codes, .scale = a->scale,
@@ -132,7 +132,7 @@ static struct linear layer_of(const struct solver *s, const struct data *d, cons
 }
 
 /* The report, computed again from the members of a file. */
-static void check_report(const struct solver *s, const struct data *d, const struct answer *a)
+static void check_report(const struct solver *s, const struct data *d, const struct result *a)
 {
 	const size_t m = d->m, n = d->n;
 	const struct linear l = layer_of(s, d, a);
@@ -191,7 +191,7 @@ static void mark_after(bool *after, const struct data *d, const int32_t *order, 
  * for rounding, which at a tie of their type gives the next scale.
  */
 static void compare_scales(const char *what, const struct solver *s, const struct data *d,
-	const int32_t *order, const struct answer *want, const struct answer *got)
+	const int32_t *order, const struct result *want, const struct result *got)
 {
 	const size_t scales = s->group == -1 ? 1 : d->m * want->groups;
 	const double step = s->storage.scales == SCALE_F32 ? 0 : scale_kinds[s->storage.scales].step;
@@ -223,7 +223,7 @@ static void compare_scales(const char *what, const struct solver *s, const struc
 
 static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
 {
-	struct answer want = answer_new(s, d->m, d->n), got;
+	struct result want = result_new(s, d->m, d->n), got;
 	size_t equal = 0, rows = 0, size = d->m * d->n;
 	double rate;
 
@@ -254,8 +254,8 @@ static void compare(const char *what, const struct solver *s, const struct data 
 		for (size_t i = 0; i < (s->scale8_channel ? d->m : 1); i++)
 			assert_true(got.scale8[i] == want.scale8[i]);
 	check_report(s, d, &got);
-	answer_free(&want);
-	answer_free(&got);
+	result_free(&want);
+	result_free(&got);
 }
 
 static struct solver setting(const char *storage, const char *compute, long group, enum recipe recipe)
@@ -489,7 +489,7 @@ static void scales_of_rows(void **unused)
 	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++) {
 		CASE("%s", scale_types[t]);
 		struct solver s = setting("e2m1", NULL, 32, RECIPE_LATE);
-		struct answer panel, row;
+		struct result panel, row;
 
 		assert_true(format_scales(&s.storage, (enum scale_type)t));
 		s.compensate = COMPENSATE_NONE, s.search = SEARCH_MINMAX;
@@ -502,8 +502,8 @@ static void scales_of_rows(void **unused)
 		assert_true(fabs(panel.report.mse / row.report.mse - 1) < 1e-6);
 		for (size_t i = 0; i < d.m * row.groups; i++)
 			assert_true(scale_nearest(&scale_kinds[t], row.scale[i]) == row.scale[i]);
-		answer_free(&panel);
-		answer_free(&row);
+		result_free(&panel);
+		result_free(&row);
 	}
 	drop(&d);
 }
@@ -525,7 +525,7 @@ static void ties(void **unused)
 			CASE("away %d", away);
 			struct data d = { 1, 8, (float *)(uintptr_t)x[f], NULL };
 			struct solver s = setting(f ? "int5" : "e2m2", NULL, 0, RECIPE_LATE);
-			struct answer a;
+			struct result a;
 			struct linear l;
 			float y[1][8];
 
@@ -537,7 +537,7 @@ static void ties(void **unused)
 			linear_weight(&l, 0, 1, y);
 			for (int i = 0; i < 8; i++)
 				assert_true(y[0][i] == want[f][away][i]);
-			answer_free(&a);
+			result_free(&a);
 		}
 }
 
@@ -669,7 +669,7 @@ static void searches_gain(void **unused)
 		for (int by = SEARCH_HESSIAN; by <= SEARCH_LEARNED; by++) {
 			CASE("%s, %s", searches[by], compensates[how]);
 			struct solver s = setting("uint3", NULL, 64, RECIPE_LATE);
-			struct answer before, after;
+			struct result before, after;
 
 			s.compensate = (enum compensate)how;
 			before = run(&s, &d, NULL);
@@ -682,8 +682,8 @@ static void searches_gain(void **unused)
 			 * but not twice as much */
 			assert_true(after.report.error < (by == SEARCH_LEARNED && how != COMPENSATE_NONE ? 2 :
 				1) * before.report.error);
-			answer_free(&before);
-			answer_free(&after);
+			result_free(&before);
+			result_free(&after);
 		}
 	drop(&d);
 }
@@ -709,23 +709,23 @@ static void any_threads(void **unused)
 		if (i > 3 && sizes[i % 3] < 0)		/* a tensor has only minmax and mse */
 			continue;
 		struct solver s = setting("uint4", "e4m3fn", sizes[i % 3], RECIPE_LATE);
-		struct answer one;
+		struct result one;
 
 		s.search = (enum search)(SEARCH_MSE + i / 3);
 		one = run(&s, &d, NULL);
 
 		for (threads = 2; threads <= 3; threads++) {
-			struct answer more = run(&s, &d, NULL);
+			struct result more = run(&s, &d, NULL);
 
 			assert_memory_equal(one.codes, more.codes, d.m * d.n);
 			assert_memory_equal(one.scale, more.scale, d.m * one.groups * sizeof *one.scale);
 			assert_memory_equal(one.zero, more.zero, d.m * one.groups);
 			one.report.seconds = more.report.seconds;
 			assert_memory_equal(&one.report, &more.report, sizeof one.report);
-			answer_free(&more);
+			result_free(&more);
 		}
 		threads = 1;
-		answer_free(&one);
+		result_free(&one);
 	}
 	drop(&d);
 }
@@ -743,7 +743,7 @@ static void together(void **unused)
 	const struct data *const data[] = { &a, &half, &a, &b, &half };
 	const int32_t *const orders_of[] = { order, same, NULL, NULL, NULL };
 	enum { N = 5 };
-	struct answer alone[N], all[N];
+	struct result alone[N], all[N];
 	struct linear linear[N];
 	struct solver_layer layer[N];
 
@@ -752,7 +752,7 @@ static void together(void **unused)
 		CASE("%d threads", threads);
 		for (size_t i = 0; i < N; i++) {
 			alone[i] = run(settings[i], data[i], orders_of[i]);
-			all[i] = answer_new(settings[i], data[i]->m, data[i]->n);
+			all[i] = result_new(settings[i], data[i]->m, data[i]->n);
 			linear[i] = (struct linear){ .out = data[i]->m, .in = data[i]->n,
 				.weight = data[i]->w };
 			layer[i] = layer_for(settings[i], data[i], &linear[i], orders_of[i], &all[i]);
@@ -767,8 +767,8 @@ static void together(void **unused)
 			assert_memory_equal(all[i].scale, alone[i].scale, (settings[i]->group < 0 ? 1 :
 				data[i]->m * alone[i].groups) * sizeof(float));
 			assert_true(layer[i].report.error == alone[i].report.error);
-			answer_free(&alone[i]);
-			answer_free(&all[i]);
+			result_free(&alone[i]);
+			result_free(&all[i]);
 		}
 	}
 	threads = 1;
@@ -782,7 +782,7 @@ static void dead_channels(void **unused)
 {
 	struct data d = make(64, 128, 300, 0);
 	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
-	struct answer a;
+	struct result a;
 	struct linear l;
 	float (*y)[d.n] = malloc(d.m * sizeof *y);
 
@@ -801,7 +801,7 @@ static void dead_channels(void **unused)
 	for (size_t r = 0; r < d.m; r++)
 		for (size_t i = 0; i < d.n; i++)
 			assert_true((y[r][i] == 0) || !((i >= 40 && i < 64) || i >= 96));
-	answer_free(&a);
+	result_free(&a);
 
 	s.compensate = COMPENSATE_NONE;		/* rounding to nearest keeps the weights */
 	a = run(&s, &d, NULL);
@@ -809,7 +809,7 @@ static void dead_channels(void **unused)
 	l = layer_of(&s, &d, &a);
 	linear_weight(&l, 0, d.m, y);
 	assert_true(y[0][50] > 90);
-	answer_free(&a);
+	result_free(&a);
 
 	s.compensate = COMPENSATE_BOTH;		/* all channels are dead */
 	memset(d.h, 0, d.n * d.n * sizeof *d.h);
@@ -818,7 +818,7 @@ static void dead_channels(void **unused)
 	assert_true(isnan(a.report.error));
 	for (size_t i = 0; i < d.m * d.n; i++)
 		assert_int_equal(a.codes[i], 0);
-	answer_free(&a);
+	result_free(&a);
 	free(y);
 	drop(&d);
 }
@@ -834,7 +834,7 @@ static void damping_ladder(void **unused)
 	for (double lack = 0.005; lack < 0.9; lack *= 3) {
 		CASE("lack %g", lack);
 		double c = (1 + lack) / (double)n;
-		struct answer want = answer_new(&s, d.m, n), got;
+		struct result want = result_new(&s, d.m, n), got;
 
 		for (size_t i = 0; i < n * n; i++)
 			d.h[i] = (float)((i % (n + 1) == 0) - c);
@@ -843,8 +843,8 @@ static void damping_ladder(void **unused)
 		assert_true(got.report.lambda == want.report.lambda);
 		assert_true(got.report.lambda * (1 - c) > lack - 1e-5 &&
 			(lack < 0.01 || got.report.lambda > 0.01));
-		answer_free(&want);
-		answer_free(&got);
+		result_free(&want);
+		result_free(&got);
 	}
 	drop(&d);
 }
@@ -852,11 +852,11 @@ static void damping_ladder(void **unused)
 static enum status status(const struct solver *s, const struct data *d, const int32_t *order,
 	size_t *index)
 {
-	struct answer a = answer_new(s, d->m, d->n);
+	struct result a = result_new(s, d->m, d->n);
 	enum status result = solve(s, d, order, &a);
 
 	*index = a.report.index;
-	answer_free(&a);
+	result_free(&a);
 	return result;
 }
 
@@ -917,7 +917,7 @@ static void all_zero(void **unused)
 		for (size_t k = 0; k < 3; k++) {
 			CASE("%s, group %ld", names[i], (long)sizes[k]);
 			struct solver s = setting(names[i], "e4m3ieee", sizes[k], RECIPE_LATE);
-			struct answer a = run(&s, &d, NULL);
+			struct result a = run(&s, &d, NULL);
 
 			assert_true(a.scale8[0] == 1);
 			for (size_t g = 0; g < (sizes[k] < 0 ? 1 : d.m * a.groups); g++)
@@ -925,7 +925,7 @@ static void all_zero(void **unused)
 			for (size_t c = 0; c < d.m * d.n; c++)
 				assert_true(s.storage.grid[a.codes[c]] == 0);
 			assert_true(a.report.mse == 0 && isnan(a.report.error));
-			answer_free(&a);
+			result_free(&a);
 		}
 	drop(&d);
 }
@@ -935,7 +935,7 @@ static void no_hessian(void **unused)
 {
 	struct data d = make(64, 96, 200, 0);
 	struct solver s = setting("e4m3fn", NULL, -1, RECIPE_LATE);
-	struct answer a;
+	struct result a;
 	float *h = d.h, top = 0;
 
 	(void)unused;
@@ -950,7 +950,7 @@ static void no_hessian(void **unused)
 	for (size_t i = 0; i < d.m * d.n; i++)
 		assert_true(s.storage.grid[a.codes[i]] == fp8(&s.storage,
 			(float)(d.w[i] / (double)a.scale[0]), 1e9));
-	answer_free(&a);
+	result_free(&a);
 	d.h = h;
 	drop(&d);
 }
@@ -960,7 +960,7 @@ static void sense(void **unused)
 {
 	struct data d = make(64, 256, 600, 0);
 	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
-	struct answer exact = run(&s, &d, NULL), block, none, storage;
+	struct result exact = run(&s, &d, NULL), block, none, storage;
 	size_t differ = 0;
 
 	(void)unused;
@@ -976,10 +976,10 @@ static void sense(void **unused)
 	none = run(&s, &d, NULL);
 	assert_true(exact.report.error < storage.report.error);
 	assert_true(storage.report.error < none.report.error);
-	answer_free(&exact);
-	answer_free(&block);
-	answer_free(&storage);
-	answer_free(&none);
+	result_free(&exact);
+	result_free(&block);
+	result_free(&storage);
+	result_free(&none);
 	drop(&d);
 }
 
@@ -988,7 +988,7 @@ static void symmetric_groups(void **unused)
 {
 	struct data d = make(64, 64, 100, 0);
 	struct solver s = setting("uint4", NULL, 32, RECIPE_LATE);
-	struct answer a;
+	struct result a;
 
 	(void)unused;
 	for (size_t i = 0; i < d.m * d.n; i += 2)
@@ -997,7 +997,7 @@ static void symmetric_groups(void **unused)
 	a = run(&s, &d, NULL);
 	for (size_t i = 0; i < d.m * a.groups; i++)
 		assert_int_equal(a.zero[i], 8);
-	answer_free(&a);
+	result_free(&a);
 	drop(&d);
 }
 

@@ -2,10 +2,10 @@
 /*
  * solver_reference.h -- the result of solver_run() (solver/solver.h), in plain float64 loops
  *
- *	struct answer want = answer_new(&s, d.m, d.n);
+ *	struct result want = result_new(&s, d.m, d.n);
  *	bool good = reference(&s, &d, order, &want);	false: H is not positive definite at any damping
  *	... want.codes, .scale, .zero, .scale8, .scale_tensor, .index, .moved, .report.lambda, .report.dead
- *	answer_free(&want);
+ *	result_free(&want);
  *
  * Rows and columns are processed one by one, without blocks of columns, with a dense inverse by Gauss-Jordan.
  * Columns are in the order of `order`, dead channels (H_ii = 0) last. For each row w:
@@ -476,7 +476,7 @@ static bool inverse_factor(size_t n, double u[n][n], size_t full, const float h[
 	return good;
 }
 
-struct answer {
+struct result {
 	uint8_t *codes, *zero;
 	float *scale, *scale8, scale_tensor;
 	int32_t *index;
@@ -486,9 +486,9 @@ struct answer {
 	size_t groups;
 };
 
-static struct answer answer_new(const struct solver *s, size_t m, size_t n)
+static struct result result_new(const struct solver *s, size_t m, size_t n)
 {
-	struct answer a = { .groups = linear_groups(n, s->group) };
+	struct result a = { .groups = linear_groups(n, s->group) };
 
 	a.codes = calloc(m * n, 1);
 	a.zero = calloc(m * a.groups, 1);
@@ -498,7 +498,7 @@ static struct answer answer_new(const struct solver *s, size_t m, size_t n)
 	return a;
 }
 
-static void answer_free(struct answer *a)
+static void result_free(struct result *a)
 {
 	free(a->codes);
 	free(a->zero);
@@ -587,7 +587,7 @@ static float divisor_of(const struct solver *s, size_t n, const double x[n])
 }
 
 /* The layer by the equations, without blocks; false: H is not positive definite at any damping. */
-static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct answer *a)
+static bool reference(const struct solver *s, const struct data *d, const int32_t *order, struct result *a)
 {
 	const size_t m = d->m, n = d->n, size = group_columns(s, n);
 	const bool solve = s->compensate != COMPENSATE_NONE;

@@ -136,7 +136,7 @@ static struct sides sides(enum tile_kind kind, size_t m, size_t n, size_t bytes,
 		memset(s.a, 0x80, m * bytes), memset(s.b, 0xff, n * bytes);
 	s.left = xalloc(tile_left_size(m, bytes), 1);
 	for (size_t i = 0; i < m; i++)
-		tile_place(bytes, s.left, i, 0, bytes, s.a + i * bytes);
+		tile_store_row(bytes, s.left, i, 0, bytes, s.a + i * bytes);
 	s.right = xalloc(tile_right_size(&s.p, n), 1);
 	s.terms = xalloc(panels * groups, sizeof *s.terms);
 	s.scale = xalloc(m, sizeof *s.scale), s.sum = xalloc(m * groups, sizeof *s.sum);

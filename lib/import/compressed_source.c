@@ -156,7 +156,7 @@ static void read_order(struct reading *r)
 	index = packed_take(r->l, "weight_g_idx", "I32", 1, &r->dim[1]).data;
 	memcpy(c->group_index, index, r->dim[1] * sizeof *index);
 	for (size_t i = 0; i < r->dim[1]; i++)
-		c->moved |= c->group < 1 || (size_t)index[i] != i / (size_t)c->group;
+		c->needs_group_index |= c->group < 1 || (size_t)index[i] != i / (size_t)c->group;
 }
 
 static void read_inputs(struct reading *r)

@@ -246,7 +246,7 @@ static void read_order(struct reading *r)
 			packed_refuse(r->l, "g_idx", "column %zu is in group %d, expected %zu where "
 				"'desc_act' is false", i, index[i], usual);
 		c->group_index[i] = index[i];
-		c->moved |= (size_t)index[i] != usual;
+		c->needs_group_index |= (size_t)index[i] != usual;
 	}
 }
 

@@ -54,7 +54,7 @@ struct source_layer source_layer_rows(const struct source_layer *y, struct row_p
 	if (from->zero)
 		copy_rows(scales, groups, to->zero, from->zero);
 	memcpy(to->group_index, from->group_index, from->in * sizeof *to->group_index);
-	to->moved = from->moved;
+	to->needs_group_index = from->needs_group_index;
 	to->scale_tensor = from->scale_tensor;
 	part.input = y->input;
 	part.input_scale = y->input_scale;
@@ -70,14 +70,14 @@ bool source_layer_sound(const struct source_layer *y, const char **member, char 
 		size_t dim[2] = { 1, 1 };
 		const void *field = member_field(&l, m->view), *x = field;
 
-		if (!m->sound || !member_there(m, &l, FORM_CODES))
+		if (!m->is_valid || !member_is_present(m, &l, FORM_CODES))
 			continue;
 		for (int i = member_extents(m, &l, dim); i < 2; i++)
 			dim[i] = 1;
 		if (member_is_dataset(m))
 			memcpy(&x, field, sizeof x);
 		*member = m->name;
-		if (!m->sound(&l, dim[0] * dim[1], x, why))
+		if (!m->is_valid(&l, dim[0] * dim[1], x, why))
 			return false;
 	}
 	return true;

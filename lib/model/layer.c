@@ -117,7 +117,7 @@ static bool is_text(const struct member *m)
 	return m->type == MEMBER_FORMAT || m->type == MEMBER_WORD;
 }
 
-static bool stands(const struct member_place *g, const struct member *m)
+static bool is_present(const struct member_place *g, const struct member *m)
 {
 	char *at, *text;
 	bool is;
@@ -197,7 +197,7 @@ static void check_attribute(const struct member_place *g, const struct member *m
 {
 	char why[MEMBER_WHY];
 
-	if (m->sound && !m->sound(g->l, 1, member_field(g->l, m->view), why))
+	if (m->is_valid && !m->is_valid(g->l, 1, member_field(g->l, m->view), why))
 		refuse_member(g, m, "%s", why);
 }
 
@@ -255,7 +255,7 @@ static void read_dataset(const struct member_place *g, const struct member *m)
 	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
 		t.data = widen(g, at, &t, wanted);
 	memcpy(member_fill(g->l, m->view), &t.data, sizeof t.data);
-	if (m->sound && !m->sound(g->l, tensor_count(&t), t.data, why))
+	if (m->is_valid && !m->is_valid(g->l, tensor_count(&t), t.data, why))
 		refuse_member(g, m, "%s", why);
 	free(at);
 }
@@ -294,7 +294,7 @@ static const struct member *stored(const struct member_place *g, const struct me
 	const struct member *first = NULL;
 
 	for (const struct member *m = rows; m->name; m++) {
-		if (m->role != MEMBER_WEIGHT || !stands(g, m))
+		if (m->role != MEMBER_WEIGHT || !is_present(g, m))
 			continue;
 		if (first)
 			die("%s: %s: has both %s and %s, expected one of them", part_name(g->part),
@@ -305,17 +305,17 @@ static const struct member *stored(const struct member_place *g, const struct me
 }
 
 /* Fatal error if a forbidden member is present, or a required one is absent. */
-static void check_there(const struct member_place *g, const struct member *m, int form)
+static void check_presence(const struct member_place *g, const struct member *m, int form)
 {
-	const bool may = !m->there || m->there(g->l);
+	const bool may = !m->is_allowed || m->is_allowed(g->l);
 
 	if (!(m->forms & form))
 		return;
-	if (m->with && stands(g, m) && !layer_has(g->part, g->path, m->with))
-		refuse_member(g, m, "is present, but no %s", m->with);
-	if (!may && stands(g, m))
-		refuse_member(g, m, "is present, but %s", m->unless);
-	if (may && !m->optional && !stands(g, m))
+	if (m->requires && is_present(g, m) && !layer_has(g->part, g->path, m->requires))
+		refuse_member(g, m, "is present, but no %s", m->requires);
+	if (!may && is_present(g, m))
+		refuse_member(g, m, "is present, but %s", m->absent_because);
+	if (may && !m->optional && !is_present(g, m))
 		refuse_member(g, m, "is missing");
 }
 
@@ -328,19 +328,19 @@ void layer_read_members(const struct part *part, const char *path, const struct 
 	if (!weight)
 		die("%s: %s: has neither weight nor codes: not a linear layer", part_name(part), path);
 	for (m = rows; m->name; m++)
-		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
+		if (m->forms & weight->forms && member_is_attribute(m) && is_present(&g, m))
 			read_attribute(&g, m);
 	for (m = rows; m->name; m++)
-		check_there(&g, m, weight->forms);
+		check_presence(&g, m, weight->forms);
 	read_dataset(&g, weight);
 	if (!l->out || !l->in)
 		die("%s: %s: has no rows or no columns", part_name(part), path);
 	for (m = rows; m->name; m++)	/* check again, with known extents */
-		if (m->forms & weight->forms && member_is_attribute(m) && stands(&g, m))
+		if (m->forms & weight->forms && member_is_attribute(m) && is_present(&g, m))
 			check_attribute(&g, m);
 	l->groups = linear_groups(l->in, l->group);
 	for (m = rows; m->name; m++)
-		if (m->forms & weight->forms && m != weight && !member_is_attribute(m) && stands(&g, m))
+		if (m->forms & weight->forms && m != weight && !member_is_attribute(m) && is_present(&g, m))
 			(member_is_dataset(m) ? read_dataset : read_linear)(&g, m);
 }
 
@@ -434,7 +434,7 @@ void layer_write_members(struct output *out, const struct part *from, const char
 	if (from)
 		copy_others(out, from, path, rows);
 	for (const struct member *m = rows; m->name; m++) {
-		if (!member_there(m, l, form) || (from && m->role == MEMBER_TERM))
+		if (!member_is_present(m, l, form) || (from && m->role == MEMBER_TERM))
 			continue;
 		if (m->type == MEMBER_LINEAR)
 			write_linear(out, path, m, l);

@@ -80,7 +80,7 @@ static void allocate_buffers(void)
  * (0.3.21 on a Xeon of 2023: a fifth of the speed). This function selects kernels by the features of the
  * processor, unless OPENBLAS_CORETYPE is set.
  */
-static void wake_kernels(void)
+static void select_kernels(void)
 {
 	static const char *const fits[][4] = {
 		[CPU_PLAIN] = { NULL }, [CPU_AVX2] = { "Haswell", "Zen", "Excavator", NULL },
@@ -102,11 +102,11 @@ void linalg_init(void)
 {
 	const char *wrong;
 
-	wake_kernels();
+	select_kernels();
 	assert(openblas_get_parallel() == 2 && "OpenBLAS is the OpenMP build (libopenblas0-openmp)");
 	openblas_set_num_threads(1);
 	allocate_buffers();
 	memory_stack();
-	if ((wrong = trial_wrong()))
+	if ((wrong = trial_failed()))
 		cpu_refuse_kernels(wrong, openblas_get_corename());
 }

@@ -20,7 +20,7 @@ extern const char *const scale_types[];		/* names by number, NULL-terminated */
 
 struct scale_kind {
 	int bits;
-	double least, step, max;	/* smallest number; last place of 1; largest number */
+	double min, step, max;	/* smallest number; last place of 1; largest number */
 	bool power;			/* powers of two only, rounded down */
 	bool divided;			/* scales have a divisor per tensor */
 };
@@ -39,8 +39,8 @@ static inline __attribute__((always_inline)) double scale_power(double x)
 static inline __attribute__((always_inline)) float scale_nearest(const struct scale_kind *t, double x)
 {
 	const double place = scale_power(x) * t->step;
-	const double magic = (place > t->least ? place : t->least) * 0x1.8p52, y = x + magic - magic;
+	const double magic = (place > t->min ? place : t->min) * 0x1.8p52, y = x + magic - magic;
 
-	return (float)(y < t->least ? t->least : y > t->max ? t->max : y);
+	return (float)(y < t->min ? t->min : y > t->max ? t->max : y);
 }
 #endif

@@ -26,7 +26,7 @@ enum { FEW_PRODUCTS = 1 << 22 };
 
 union square { float f32[PANEL][PANEL]; int32_t i32[PANEL][PANEL]; };
 /* A square in memory; its rows start every `stride` bytes. */
-struct panel_place { float *x; size_t stride; };
+struct panel_view { float *x; size_t stride; };
 
 #ifdef __x86_64__
 #define TILES __attribute__((target("amx-tile,amx-int8,amx-bf16")))
@@ -75,7 +75,7 @@ ADD_COLUMNS(add_unsigned, _tile_dpbsud)
 /* to = from + the product of columns [first, end) of two panels. from.x NULL: zeros; from.stride 0: one row
  * for all rows. */
 TILES static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
-	const char *right, struct panel_place from, struct panel_place to)
+	const char *right, struct panel_view from, struct panel_view to)
 {
 	static void (*const add[])(size_t, size_t, size_t, const char *, const char *) = {
 		[TILE_BF16] = add_bf16, [TILE_SIGNED] = add_signed, [TILE_UNSIGNED] = add_unsigned,
@@ -112,7 +112,7 @@ static void release(void)
 }
 
 static void square(enum tile_kind kind, size_t depth, size_t first, size_t end, const char *left,
-	const char *right, struct panel_place from, struct panel_place to)
+	const char *right, struct panel_view from, struct panel_view to)
 {
 	(void)kind, (void)depth, (void)first, (void)end, (void)left, (void)right, (void)from, (void)to;
 	assert(!"tiles on a processor that has none");
@@ -213,14 +213,14 @@ static void add_slice(const struct block *b, size_t i, size_t j, size_t first, s
 	const float *bias = b->bias ? b->bias + j : NULL;
 	float *y = b->y + i * b->stride + j;
 	const bool whole = m == PANEL && n == PANEL, ends = end == p->columns;
-	struct panel_place from = { sums->f32[0], side }, to = from;
+	struct panel_view from = { sums->f32[0], side }, to = from;
 
 	/* A whole square needs no copy, unless it has both y and a bias to begin with. */
 	if (ends && whole)
-		to = (struct panel_place){ y, b->stride * sizeof *y };
+		to = (struct panel_view){ y, b->stride * sizeof *y };
 	if (!first && whole && !(b->add && bias))
-		from = b->add ? (struct panel_place){ y, b->stride * sizeof *y } :
-			(struct panel_place){ (float *)(uintptr_t)bias, 0 };
+		from = b->add ? (struct panel_view){ y, b->stride * sizeof *y } :
+			(struct panel_view){ (float *)(uintptr_t)bias, 0 };
 	else if (!first)
 		begin(b, m, n, y, bias, sums->f32);
 	square(p->kind, TILE_BYTES, first, end, left, right, from, to);
@@ -242,10 +242,10 @@ static void add_group(const struct block *b, size_t i, size_t j, size_t first, s
 	const bool grouped = p->groups > 1, ends = end == p->columns;
 	_Alignas(64) union square own;
 	union square *x = grouped ? &own : sums, *total = grouped ? sums : &own;
-	const struct panel_place at = { x->f32[0], sizeof x->f32[0] };
+	const struct panel_view at = { x->f32[0], sizeof x->f32[0] };
 
 	square(p->kind, depth_of(p), first, end, left, right,
-		first && !grouped ? at : (struct panel_place){ NULL, 0 }, at);
+		first && !grouped ? at : (struct panel_view){ NULL, 0 }, at);
 	if (!grouped && !ends)
 		return;
 	if (p->kind == TILE_BF16)
@@ -308,7 +308,7 @@ size_t tile_left_size(size_t m, size_t bytes)
 	return ceil_div(m, PANEL) * PANEL * tile_columns(bytes);
 }
 
-void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, const void *x)
+void tile_store_row(size_t bytes, void *left, size_t row, size_t first, size_t n, const void *x)
 {
 	char *panel = (char *)left + row / PANEL * PANEL * tile_columns(bytes);
 

@@ -15,7 +15,7 @@
  * Both sides have a layout for tiles. "Columns" are along k and count in bytes. Rows are padded with zeros to
  * multiples of TILE_PANEL, columns to multiples of TILE_BYTES.
  *
- * Calling sequence: tile_place() for the rows of the left side; the caller lays out the right side; then
+ * Calling sequence: tile_store_row() for the rows of the left side; the caller lays out the right side; then
  * tile_product(). The processor must have tiles (cpu_amx in base/cpu.h).
  */
 #ifndef NUM_TILE_H
@@ -71,7 +71,7 @@ size_t tile_left_size(size_t m, size_t bytes);
  * Copies n bytes x to a row of the left side, from byte `first` on, a multiple of TILE_BYTES. The bytes after
  * them, up to the next multiple, become zero. bytes: of a whole row.
  */
-void tile_place(size_t bytes, void *left, size_t row, size_t first, size_t n, const void *x);
+void tile_store_row(size_t bytes, void *left, size_t row, size_t first, size_t n, const void *x);
 
 /*
  * Upper triangle of h += Σ_s x_sᵀ x_s over blocks of m rows of bf16. The product of a block is computed in

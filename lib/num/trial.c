@@ -195,7 +195,7 @@ static bool dgemv(void)
 	return good;
 }
 
-const char *trial_wrong(void)
+const char *trial_failed(void)
 {
 	static const struct { const char *name; bool (*right)(void); } row[] = {
 		{ "sgemm", sgemm }, { "dgemm", dgemm }, { "ssyrk", ssyrk }, { "strmm", strmm },

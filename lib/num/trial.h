@@ -9,5 +9,5 @@
 #ifndef NUM_TRIAL_H
 #define NUM_TRIAL_H
 
-const char *trial_wrong(void);		/* name of the first function with a wrong result; NULL: none */
+const char *trial_failed(void);		/* name of the first function with a wrong result; NULL: none */
 #endif

@@ -30,7 +30,7 @@ enum half_type compute_half(enum compute_type type)
 #define HALVES .input_size = number_bf16_input_size, .input_make = number_bf16_input, .run = number_bf16_run
 #define PACKED(kind) \
 	.types = TYPE(F32) | TYPE(INT16), .max = PRODUCT_FEW, .fits = packed_fits, \
-	.way = kind, .weight_size = packed_size, .weight_make = packed_weight, \
+	.variant = kind, .weight_size = packed_size, .weight_make = packed_weight, \
 	.input_size = packed_input_size, .input_make = packed_input, .input_same = packed_input_same, \
 	.run = packed_run
 
@@ -61,18 +61,20 @@ const struct product_row product_rows[] = {
 		.weight_size = exact_pairs_weight_size, .weight_make = exact_pairs_weight, .rounds = true,
 		.input_size = exact_pairs_input_size, .input_make = exact_pairs_input,
 		.run = exact_pairs_run, .error = { 2, 8 } },
-	{ "integer-quads", .cpu = CPU_AVX2, .types = TYPE(F32), .way = INTEGER_QUADS, .fits = integer_fits,
-		.weight_size = integer_size, .weight_make = integer_weight, .rounds = true,
+	{ "integer-quads", .cpu = CPU_AVX2, .types = TYPE(F32), .variant = INTEGER_QUADS,
+		.fits = integer_fits, .weight_size = integer_size, .weight_make = integer_weight,
+		.rounds = true,
 		.input_size = integer_input_size, .input_make = integer_input,
 		.input_same = integer_input_same, .run = integer_quads_run, .error = { 1. / 16, 8 } },
-	{ "integer-pairs", .cpu = CPU_AVX2, .types = TYPE(F32), .way = INTEGER_PAIRS, .fits = integer_fits,
+	{ "integer-pairs", .cpu = CPU_AVX2, .types = TYPE(F32), .variant = INTEGER_PAIRS,
+		.fits = integer_fits,
 		.weight_size = integer_pairs_size, .weight_make = integer_pairs_weight, .rounds = true,
 		.input_size = integer_pairs_input_size, .input_make = integer_pairs_input,
 		.run = integer_pairs_run, .error = { 1. / 16, 8 } },
 	{ "bf16-amx", BF16, .min = PRODUCT_FEW + 1, .fits = number_amx_fits,
 		.input_size = number_amx_input_size,
 		.input_make = number_amx_input, .run = number_amx_run, .error = { 2, 4, .tiny = 0x1p-125 } },
-	{ "bf16-pairs", .cpu = CPU_AVX512, .way = NUMBER_PAIRS, BF16, HALVES, .fits = number_pairs_fits,
+	{ "bf16-pairs", .cpu = CPU_AVX512, .variant = NUMBER_PAIRS, BF16, HALVES, .fits = number_pairs_fits,
 		.error = { 2, 4, .tiny = 0x1p-126 } },
 	{ "bf16-widened", BF16, HALVES, .error = { 2, 4 } },
 	{ "int16", TYPE(INT16), FLOATS, .input_size = number_float_size, .input_make = number_int16_input,

@@ -90,7 +90,7 @@ struct product_row {
 	unsigned types;			/* bits 1 << enum compute_type */
 	enum cpu cpu;			/* the narrowest processor */
 	size_t min, max;		/* rows of x; max 0: any number */
-	int way;			/* variant, for rows that share functions */
+	int variant;			/* for rows that share functions */
 	/* Whether it supports the layer, on this processor; NULL: always. */
 	bool (*fits)(const struct product_row *row, const struct linear *l);
 

@@ -16,7 +16,7 @@ enum { PANEL = TILE_PANEL, UNIT = 16, BYTES_MAX = 65793, BLOCK_M = 256, BLOCK_N 
 enum { FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
 /* Whether and how a layer is multiplied: its values and inputs are integers times these units, or bf16. */
-struct way { bool fits; enum tile_kind kind; float weight_unit, input_unit; };
+struct variant { bool fits; enum tile_kind kind; float weight_unit, input_unit; };
 
 /*
  * Whether all values are bf16 numbers, multiples of 2⁻⁶⁰, and at most 2⁴⁸. Then products and all their sums
@@ -44,31 +44,31 @@ static bool is_bf16(const struct linear *l)
 		are_bf16(256, l->input.format.grid);
 }
 
-static struct way way_of(const struct linear *l)
+static struct variant variant_of(const struct linear *l)
 {
 	const struct format *weight = l->compute.kind ? &l->compute : &l->storage, *input = &l->input.format;
 	const bool whole = l->compute.kind || (!l->group_index && (l->group <= 0 || l->group % UNIT == 0));
 	const size_t group = l->group > 0 ? (size_t)l->group : l->in;
 	const bool wide = weight->asymmetric && weight->bits == 8;
-	const struct way bytes = { true, wide ? TILE_UNSIGNED : TILE_SIGNED,
+	const struct variant bytes = { true, wide ? TILE_UNSIGNED : TILE_SIGNED,
 		format_unit(weight, weight->asymmetric ? 255 : 127), format_unit(input, 127) };
 
 	if (l->weight || !linear_rounds(l) || !whole)
-		return (struct way){ false };
+		return (struct variant){ false };
 	if (!l->compute.kind && linear_has_grid(l) && bytes.weight_unit > 0 && bytes.input_unit > 0 &&
 	    !input->asymmetric && group <= BYTES_MAX)
 		return bytes;
-	return (struct way){ is_bf16(l), TILE_BF16, 1, 1 };
+	return (struct variant){ is_bf16(l), TILE_BF16, 1, 1 };
 }
 
 /* Bytes per number. */
-static size_t size_of(const struct way *w)
+static size_t size_of(const struct variant *w)
 {
 	return w->kind == TILE_BF16 ? 2 : 1;
 }
 
 /* The product without its left and right side. */
-static struct tile_product shape_of(const struct linear *l, const struct way *w)
+static struct tile_product shape_of(const struct linear *l, const struct variant *w)
 {
 	const size_t group = l->compute.kind || l->group <= 0 ? l->in : (size_t)l->group;
 	const size_t columns = tile_columns(l->in * size_of(w));
@@ -80,7 +80,7 @@ static struct tile_product shape_of(const struct linear *l, const struct way *w)
 bool exact_amx_fits(const struct product_row *row, const struct linear *l)
 {
 	(void)row;
-	return cpu_amx && way_of(l).fits;
+	return cpu_amx && variant_of(l).fits;
 }
 
 /* Pairs support bf16 values in one group. */
@@ -93,14 +93,14 @@ bool exact_pairs_fits(const struct product_row *row, const struct linear *l)
 
 size_t exact_amx_weight_size(const struct linear *l, size_t n)
 {
-	const struct way w = way_of(l);
+	const struct variant w = variant_of(l);
 	const struct tile_product shape = shape_of(l, &w);
 
 	return tile_right_size(&shape, n);
 }
 
 /* Stores row o of the layer as row r of a panel. */
-static void make_row(const struct linear *l, const struct way *w, size_t o, size_t r, char *panel)
+static void make_row(const struct linear *l, const struct variant *w, size_t o, size_t r, char *panel)
 {
 	const struct tile_product shape = shape_of(l, w);
 	struct tile_terms *terms = (struct tile_terms *)(void *)(panel + shape.columns * PANEL);
@@ -137,7 +137,7 @@ void exact_amx_weight(const struct product *p, size_t n, void *w)
 {
 	const struct linear *l = p->l;
 	const size_t size = exact_amx_weight_size(l, 1);
-	const struct way way = way_of(l);
+	const struct variant variant = variant_of(l);
 
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += PANEL) {
@@ -145,25 +145,25 @@ void exact_amx_weight(const struct product *p, size_t n, void *w)
 
 		memset(panel, 0, size);
 		for (size_t r = 0; r < min(PANEL, n - o); r++)
-			make_row(l, &way, p->first + o + r, r, panel);
+			make_row(l, &variant, p->first + o + r, r, panel);
 	}
 }
 
 /* The left side of m rows is followed by the scale of each row, then by the sums of its bytes in each
  * group. */
-static float *scales(const struct linear *l, const struct way *w, size_t m, const void *input)
+static float *scales(const struct linear *l, const struct variant *w, size_t m, const void *input)
 {
 	return (float *)(void *)((char *)(uintptr_t)input + tile_left_size(m, l->in * size_of(w)));
 }
 
-static int32_t *sums(const struct linear *l, const struct way *w, size_t m, const void *input)
+static int32_t *sums(const struct linear *l, const struct variant *w, size_t m, const void *input)
 {
 	return (int32_t *)(void *)(scales(l, w, m, input) + m);
 }
 
 size_t exact_amx_input_size(const struct linear *l, size_t m)
 {
-	const struct way w = way_of(l);
+	const struct variant w = variant_of(l);
 	const size_t groups = shape_of(l, &w).groups;
 
 	return tile_left_size(m, l->in * size_of(&w)) + m * (1 + groups) * sizeof(float);
@@ -182,8 +182,8 @@ CLONES(static, void, add_up, (size_t n, const int8_t q[n], size_t first, size_t 
 }
 
 /* Prepares row t of x. */
-static void place_row(const struct linear *l, const struct way *w, size_t t, void *y, const float x[l->in],
-	float *scale, int32_t *sum)
+static void place_row(const struct linear *l, const struct variant *w, size_t t, void *y,
+	const float x[l->in], float *scale, int32_t *sum)
 {
 	const struct tile_product shape = shape_of(l, w);
 	const size_t size = size_of(w), in = l->in;
@@ -202,7 +202,7 @@ static void place_row(const struct linear *l, const struct way *w, size_t t, voi
 			*scale = NAN;
 		if (w->kind == TILE_UNSIGNED)
 			add_up(n, byte, i, shape.group, sum);
-		tile_place(in * size, y, t, i * size, n * size, size == 1 ? (const void *)byte : half);
+		tile_store_row(in * size, y, t, i * size, n * size, size == 1 ? (const void *)byte : half);
 	}
 	*scale *= w->input_unit;
 }
@@ -211,7 +211,7 @@ void exact_amx_input(const struct product *p, size_t m, void *y, const float x[m
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
-	const struct way w = way_of(l);
+	const struct variant w = variant_of(l);
 	const size_t panels = ceil_div(m, PANEL), groups = shape_of(l, &w).groups;
 
 	memset(sums(l, &w, m, y), 0, m * groups * sizeof(int32_t));
@@ -228,7 +228,7 @@ void exact_amx_input(const struct product *p, size_t m, void *y, const float x[m
 
 bool exact_amx_input_same(const struct product *a, const struct product *b)
 {
-	const struct way v = way_of(a->l), w = way_of(b->l);
+	const struct variant v = variant_of(a->l), w = variant_of(b->l);
 
 	return a->l->in == b->l->in && v.kind == w.kind &&
 		shape_of(a->l, &v).group == shape_of(b->l, &w).group;
@@ -238,7 +238,7 @@ void exact_amx_run(const struct product *p, size_t first, size_t n, size_t m, si
 	float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
-	const struct way w = way_of(l);
+	const struct variant w = variant_of(l);
 	struct tile_product t = shape_of(l, &w);
 
 	t.left = input;

@@ -52,10 +52,10 @@ INLINE void NAME(bytes)(FLOATS v[8], INTS code, INTS low, INTS high)
 
 /* The two vectors of values of step k. low: the low four bits of the codes of LANES words; high: their fifth
  * bits, that of code 2k at bit 15-k. */
-INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, int k, FLOATS v[2], INTS low,
-	INTS high, FLOATS zero)
+INLINE void NAME(step)(const struct packed *p, enum packed_variant variant, int bits, int k, FLOATS v[2],
+	INTS low, INTS high, FLOATS zero)
 {
-	if (way == PACKED_HALF) {
+	if (variant == PACKED_HALF) {
 		const int shift = p->shift, mask = bits == 5 ? 0x000f000f : 0x00070007;
 		INTS magnitude = SHIFT_BY(low, shift - 4 * k) & WORD(mask << shift);
 		INTS half = MERGE(WORD((int)0x80008000), LEFT(high, bits == 5 ? k : 12 - 4 * k), magnitude);
@@ -69,7 +69,7 @@ INLINE void NAME(step)(const struct packed *p, enum packed_way way, int bits, in
 
 		if (bits == 5)
 			code = MERGE(WORD(16), RIGHT(high, 11 - k + 16 * h), code);
-		if (way == PACKED_INTEGER)
+		if (variant == PACKED_INTEGER)
 			v[h] = TO_FLOAT(code & WORD(bits == 5 ? 31 : 15)) - zero;
 		else
 			v[h] = LOOKUP(p->table, code, bits);
@@ -82,7 +82,7 @@ TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packe
 {
 	for (size_t i = 0; i < LANES; i++)
 		for (size_t h = 0; h < 2; h++) {
-			size_t word = p->way == PACKED_HALF ? (h * LANES + i) / 2 : i;
+			size_t word = p->variant == PACKED_HALF ? (h * LANES + i) / 2 : i;
 			size_t g = group_of_word(p->l, chunk * LANES + word);
 
 			s[h][i] = scale[g];
@@ -91,13 +91,13 @@ TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packe
 }
 
 /* Values of a chunk and their scales. whole: the chunk is in group g and has all its words. */
-INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, bool whole, size_t chunk,
-	size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
+INLINE void NAME(chunk)(const struct packed *p, enum packed_variant variant, int bits, bool whole,
+	size_t chunk, size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
 {
 	const size_t words = (size_t)bits * LANES / 4;
-	FLOATS z = SPLAT(way == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
+	FLOATS z = SPLAT(variant == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);
 	const uint8_t *first = p->byte[0] + (ZERO_MAX - (zero ? zero[g] : p->no_zero));
-	const bool bytes = way == PACKED_INTEGER && bits < 5;
+	const bool bytes = variant == PACKED_INTEGER && bits < 5;
 	INTS low, high, low_byte = REPEAT(first), high_byte = REPEAT(first + sizeof *p->byte);
 	uint32_t tail[20];
 
@@ -127,7 +127,7 @@ INLINE void NAME(chunk)(const struct packed *p, enum packed_way way, int bits, b
 	high = bits == 3 ? low : NAME(high)(w, bits);
 	#pragma GCC unroll 4
 	for (int k = 0; k < 4; k++)
-		NAME(step)(p, way, bits, k, v + 2 * k, low, high, z);
+		NAME(step)(p, variant, bits, k, v + 2 * k, low, high, z);
 }
 
 /* Number of chunks, of whole chunks, and of chunks per group. */
@@ -144,7 +144,7 @@ static inline struct NAME(walk) NAME(walk)(const struct packed *p, int bits)
 	};
 }
 
-INLINE float NAME(vector)(const struct packed *p, enum packed_way way, int bits, const uint32_t *w,
+INLINE float NAME(vector)(const struct packed *p, enum packed_variant variant, int bits, const uint32_t *w,
 	const float *scale, const uint8_t *zero, const float *x)
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
@@ -155,7 +155,7 @@ INLINE float NAME(vector)(const struct packed *p, enum packed_way way, int bits,
 
 		for (int i = 0; i < bits * LANES / 4; i += 16)
 			__builtin_prefetch((const char *)(w + c * (size_t)(bits * LANES / 4) + i) + AHEAD);
-		NAME(chunk)(p, way, bits, c < walk.whole, c, g, w, scale, zero, v, s);
+		NAME(chunk)(p, variant, bits, c < walk.whole, c, g, w, scale, zero, v, s);
 		#pragma GCC unroll 4
 		for (int k = 0; k < 4; k++) {
 			a = FMA(v[2 * k], LOAD(x + 2 * k * LANES), a);
@@ -189,8 +189,8 @@ INLINE void NAME(columns)(size_t n, float sum[n][TILE][LANES], const float v[8][
 }
 
 /* Computes rows 0, d .. (n - 1)d for m rows of x. */
-INLINE void NAME(tile)(const struct packed *p, enum packed_way way, int bits, size_t m, size_t n, size_t d,
-	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
+INLINE void NAME(tile)(const struct packed *p, enum packed_variant variant, int bits, size_t m, size_t n,
+	size_t d, float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero,
 	const float x[][INPUT_CHUNK])
 {
 	const struct NAME(walk) walk = NAME(walk)(p, bits);
@@ -211,7 +211,7 @@ INLINE void NAME(tile)(const struct packed *p, enum packed_way way, int bits, si
 
 				__builtin_prefetch((const char *)from + AHEAD_STREAM);
 			}
-			NAME(chunk)(p, way, bits, c < walk.whole, c, g, w + r * words, scale + r * step,
+			NAME(chunk)(p, variant, bits, c < walk.whole, c, g, w + r * words, scale + r * step,
 				zero ? zero + r * step : NULL, v, s);
 			#pragma GCC unroll 8
 			for (size_t k = 0; k < 8; k++)
@@ -229,23 +229,23 @@ INLINE void NAME(tile)(const struct packed *p, enum packed_way way, int bits, si
 			y[t][r * d] = TOTAL(LOAD(sum[t][r]));
 }
 
-INLINE void NAME(some)(const struct packed *p, enum packed_way way, int bits, size_t m, size_t n,
+INLINE void NAME(some)(const struct packed *p, enum packed_variant variant, int bits, size_t m, size_t n,
 	float y[m][ROW_PANEL], const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
 	const size_t words = pack_words(bits, p->l->in), step = scales_of_row(p->l), d = n / TILE;
 
 	for (size_t o = 0; m == 1 && o < n; o++)
-		y[0][o] = NAME(vector)(p, way, bits, w + o * words, scale + o * step,
+		y[0][o] = NAME(vector)(p, variant, bits, w + o * words, scale + o * step,
 			zero ? zero + o * step : NULL, x);
 	for (size_t o = 0, next; m > 1 && o < n; o = next) {
 		const bool whole = o < d;
 
-		NAME(tile)(p, way, bits, m, whole ? TILE : n - o, whole ? d : 1,
+		NAME(tile)(p, variant, bits, m, whole ? TILE : n - o, whole ? d : 1,
 			(float (*)[ROW_PANEL])&y[0][o], w + o * words, scale + o * step,
 			zero ? zero + o * step : NULL, (const float (*)[INPUT_CHUNK])x);
 		next = !whole ? n : o + 1 == d ? TILE * d : o + 1;
 	}
-	for (size_t t = 0; way == PACKED_HALF && t < m; t++)
+	for (size_t t = 0; variant == PACKED_HALF && t < m; t++)
 		for (size_t o = 0; o < n; o++)
 			y[t][o] *= p->unit;
 }
@@ -253,7 +253,7 @@ INLINE void NAME(some)(const struct packed *p, enum packed_way way, int bits, si
 TARGET static void NAME(rows)(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const float *x)
 {
-	switch ((int)p->way * 8 + p->l->storage.bits) {
+	switch ((int)p->variant * 8 + p->l->storage.bits) {
 	case 8 * PACKED_HALF + 4: NAME(some)(p, PACKED_HALF, 4, m, n, y, w, scale, zero, x); break;
 	case 8 * PACKED_HALF + 5: NAME(some)(p, PACKED_HALF, 5, m, n, y, w, scale, zero, x); break;
 	case 8 * PACKED_INTEGER + 3: NAME(some)(p, PACKED_INTEGER, 3, m, n, y, w, scale, zero, x); break;

@@ -58,11 +58,11 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 {
 	struct integers codes, inputs;
 
-	return (cpu_dot || row->way != INTEGER_DOTS) && linear_has_grid(l) && !l->compute.kind &&
+	return (cpu_dot || row->variant != INTEGER_DOTS) && linear_has_grid(l) && !l->compute.kind &&
 		!l->group_index && linear_rounds(l) &&
 		(l->group <= 0 || l->group % UNIT == 0) && integer_group(l) <= GROUP_MAX &&
 		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset &&
-		(row->way != INTEGER_QUADS || fit_quads(&codes, &l->storage));
+		(row->variant != INTEGER_QUADS || fit_quads(&codes, &l->storage));
 }
 
 /* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes. Each panel is followed by the terms of its

@@ -18,7 +18,7 @@
 #define PRODUCT_PRODUCT_INTEGER_PRIVATE_H
 #include "product/product.h"
 
-enum { INTEGER_DOTS, INTEGER_QUADS, INTEGER_PAIRS };	/* of product_row.way */
+enum { INTEGER_DOTS, INTEGER_QUADS, INTEGER_PAIRS };	/* of product_row.variant */
 /*
  * Supports layers without a compute format, whose inputs are integers from -127 to 127, and whose codes are
  * integers from -127 to 127 or from 0 to 255. Groups are multiples of 16 columns in storage order, at most

@@ -143,7 +143,7 @@ void number_bf16_run(const struct product *p, size_t first, size_t n, size_t m, 
 {
 	const uint32_t *w = (const uint32_t *)p->weight + bf16_packed(first - p->first, p->l->in);
 
-	bf16_product(p->row->way == NUMBER_PAIRS, m, n, p->l->in, stride, y, input, w, bias, add);
+	bf16_product(p->row->variant == NUMBER_PAIRS, m, n, p->l->in, stride, y, input, w, bias, add);
 }
 
 /* Prepared inputs are x rounded to bf16, as a left side of num/tile.h. */
@@ -166,7 +166,8 @@ void number_amx_input(const struct product *p, size_t m, void *y, const float x[
 
 			if (t < m)
 				half_narrow(n, narrow, x[t] + i, HALF_BF16);
-			tile_place(in * sizeof *narrow, y, t, i * sizeof *narrow, n * sizeof *narrow, narrow);
+			tile_store_row(in * sizeof *narrow, y, t, i * sizeof *narrow, n * sizeof *narrow,
+				narrow);
 		}
 }
 

@@ -10,7 +10,7 @@
 #define PRODUCT_PRODUCT_NUMBER_PRIVATE_H
 #include "product/product.h"
 
-enum { NUMBER_WIDENED, NUMBER_PAIRS };	/* product_row.way of bf16 */
+enum { NUMBER_WIDENED, NUMBER_PAIRS };	/* product_row.variant of bf16 */
 
 size_t number_float_size(const struct linear *l, size_t n);
 void number_float_weight(const struct product *p, size_t n, void *w);

@@ -27,7 +27,7 @@ enum {
 /* A prepared weight: the values of its codes. */
 struct packed {
 	const struct linear *l;		/* set when it is multiplied */
-	enum packed_way way;
+	enum packed_variant variant;
 	int lanes;			/* words that are decoded together */
 	bool int16;			/* inputs are rounded to int16 */
 	int shift;			/* half: 10 - y */
@@ -85,7 +85,7 @@ static size_t place_in_chunk(const struct packed *p, size_t i)
 	const size_t code = three ? i / 2 % 8 : i % 8;
 	const size_t k = five ? code / 2 : code % 4, h = five ? code % 2 : code / 4;
 
-	switch (p->way) {
+	switch (p->variant) {
 	case PACKED_PLAIN: return i;
 	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
@@ -302,7 +302,7 @@ static void input_of_part(const struct packed *p, size_t m, void *y, const float
 			float value[INPUT_CHUNK] = { 0 }, *chunk = (float *)y + (c * m + t) * INPUT_CHUNK;
 
 #ifdef __x86_64__
-			if (p->way == PACKED_FIXED) {
+			if (p->variant == PACKED_FIXED) {
 				fixed_place(p, n, (struct fixed_input *)y + c * m + t, x[t] + first, from);
 				continue;
 			}
@@ -339,9 +339,9 @@ static void rows_of_words(const struct packed *p, size_t m, size_t n, float y[m]
 	const uint32_t *w, const float *scale, const uint8_t *zero, const void *input)
 {
 #ifdef __x86_64__
-	if (p->way == PACKED_FIXED)
+	if (p->variant == PACKED_FIXED)
 		rows_fixed(p, m, n, y, w, scale, zero, input);
-	else if (p->way != PACKED_PLAIN)
+	else if (p->variant != PACKED_PLAIN)
 		(p->lanes == 16 ? avx512_rows : avx2_rows)(p, m, n, y, w, scale, zero, input);
 	else
 #endif
@@ -437,13 +437,14 @@ static bool is_fixed(struct packed *w, const struct format *f)
 	return w->unit > 0;
 }
 
-/* False if the way of the row does not support the values of the format. */
+/* False if the variant of the row does not support the values of the format. */
 static bool prepare_table(struct packed *w, const struct product_row *row, const struct format *f)
 {
-	*w = (struct packed){ .way = (enum packed_way)row->way, .lanes = row->cpu == CPU_AVX512 ? 16 : 8 };
+	*w = (struct packed){ .variant = (enum packed_variant)row->variant,
+		.lanes = row->cpu == CPU_AVX512 ? 16 : 8 };
 	for (int c = 0; c < 32; c++)
 		w->table[c] = f->grid[c & ((1 << f->bits) - 1)];
-	switch (w->way) {
+	switch (w->variant) {
 	case PACKED_FIXED: return is_fixed(w, f);
 	case PACKED_HALF: return is_half(w, f);
 	case PACKED_INTEGER: return is_integer(w, f);
@@ -454,13 +455,14 @@ static bool prepare_table(struct packed *w, const struct product_row *row, const
 
 bool packed_fits(const struct product_row *row, const struct linear *l)
 {
-	const bool has_way = row->way == PACKED_PLAIN || (row->way == PACKED_FIXED ? cpu_dot : cpu_half);
+	const bool is_supported = row->variant == PACKED_PLAIN ||
+		(row->variant == PACKED_FIXED ? cpu_dot : cpu_half);
 	const int bits = l->storage.bits;
-	const int narrowest = row->way == PACKED_FIXED || row->way == PACKED_HALF ? 4 : 3;
+	const int narrowest = row->variant == PACKED_FIXED || row->variant == PACKED_HALF ? 4 : 3;
 	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
 	struct packed w;
 
-	return has_way && whole && l->packed && linear_has_grid(l) && bits >= narrowest && bits <= 5 &&
+	return is_supported && whole && l->packed && linear_has_grid(l) && bits >= narrowest && bits <= 5 &&
 		!l->compute.kind && prepare_table(&w, row, &l->storage);
 }
 

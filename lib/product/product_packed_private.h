@@ -21,7 +21,7 @@
 #define PRODUCT_PRODUCT_PACKED_PRIVATE_H
 #include "product/product.h"
 
-enum packed_way { PACKED_PLAIN, PACKED_HALF, PACKED_INTEGER, PACKED_TABLE, PACKED_FIXED };
+enum packed_variant { PACKED_PLAIN, PACKED_HALF, PACKED_INTEGER, PACKED_TABLE, PACKED_FIXED };
 
 /*
  * Supports layers that are packed in 3 to 5 bits (half and fixed: 4 or 5), without a compute format, in

@@ -51,7 +51,7 @@ void codes_view(const struct codes *c, struct linear *l)
 	l->storage = c->storage;
 	l->group = c->group;
 	l->groups = c->groups;
-	l->group_index = c->moved ? c->group_index : NULL;
+	l->group_index = c->needs_group_index ? c->group_index : NULL;
 	l->compute = c->compute;
 	l->saturate = c->saturate;
 	l->scale8 = c->scale8;
@@ -67,7 +67,7 @@ void codes_copy(struct codes *to, const struct codes *from)
 		memcpy(to->zero, from->zero, from->scales);
 	if (from->scale8)
 		memcpy(to->scale8, from->scale8, from->scales8 * sizeof *to->scale8);
-	to->moved = from->moved;
-	if (from->moved)
+	to->needs_group_index = from->needs_group_index;
+	if (from->needs_group_index)
 		memcpy(to->group_index, from->group_index, from->in * sizeof *to->group_index);
 }

@@ -41,7 +41,7 @@ struct codes {
 	uint8_t *zero;			/* [scales]; NULL: the format has no zero point */
 	float *scale8;			/* [scales8]; NULL: none */
 	int32_t *group_index;		/* [in] the group of each column */
-	bool moved;			/* groups are not neighbouring columns: group_index is needed */
+	bool needs_group_index;		/* groups are not neighbouring columns */
 };
 
 /* Codes of a weight, before codes_lay_out(); compute, saturate and scales8 are 0. */

@@ -175,7 +175,7 @@ static bool divisor(const struct linear *l, size_t n, const void *x, char why[ME
 
 	if (!positive(l, n, x, why))
 		return false;
-	if (!isinf((float)t->max / d) && (float)t->least / d > 0)
+	if (!isinf((float)t->max / d) && (float)t->min / d > 0)
 		return true;
 	snprintf(why, MEMBER_WHY, "is %g, by which scales overflow or become zero", (double)d);
 	return false;
@@ -367,86 +367,87 @@ static const char no_static[] = "attribute act_mode names no static scale";
 
 const struct member members[] = {	/* in the order of writing */
 	{ "weight", MEMBER_FLOAT, MEMBER_WEIGHT, FORM_PLAIN, AT(weight), .half = AT(weight_type),
-		.rank = 2, .extent = { AT(out), AT(in) }, .sound = finite_weight, .bits = type_bits },
+		.rank = 2, .extent = { AT(out), AT(in) }, .is_valid = finite_weight, .bits = type_bits },
 	{ "packed", MEMBER_U32, MEMBER_WEIGHT, FORM_PACKED, AT(packed),
-		.there = may_be_packed, .unless = not_packed, .rank = 2, .extent = { AT(out) },
-		.follows = packed_extent, .sound = codes_of_format, .bits = codes_bits },
+		.is_allowed = may_be_packed, .absent_because = not_packed, .rank = 2, .extent = { AT(out) },
+		.follows = packed_extent, .is_valid = codes_of_format, .bits = codes_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(in), .of = "packed",
 		.min = 1, .max = LINEAR_MAX, .meaning = "the number of packed columns" },
 	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_PACKED, AT(out), .of = "packed",
-		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
+		.is_allowed = has_tall_tiles, .absent_because = not_tall, .min = 1, .max = LINEAR_MAX,
 		.meaning = "the number of rows of the layer" },
 	{ "codes", MEMBER_U8, MEMBER_WEIGHT, FORM_CODES, AT(codes), .rank = 2,
-		.extent = { AT(out), AT(in) }, .follows = codes_extent, .sound = codes_of_format,
+		.extent = { AT(out), AT(in) }, .follows = codes_extent, .is_valid = codes_of_format,
 		.bits = codes_bits },
 	{ "columns", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(in), .of = "codes",
-		.there = has_other_columns, .unless = no_other, .min = 1, .max = LINEAR_MAX,
+		.is_allowed = has_other_columns, .absent_because = no_other, .min = 1, .max = LINEAR_MAX,
 		.meaning = "the number of columns of the layer" },
 	{ "rows", MEMBER_SIZE, MEMBER_PARAMETER, FORM_CODES, AT(out), .of = "codes",
-		.there = has_tall_tiles, .unless = not_tall, .min = 1, .max = LINEAR_MAX,
+		.is_allowed = has_tall_tiles, .absent_because = not_tall, .min = 1, .max = LINEAR_MAX,
 		.meaning = "the number of rows of the layer" },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
 		.level = &levels[LEVEL_SCALES], .rank = 2, .follows = level_extent,
-		.sound = scales_of_type },
+		.is_valid = scales_of_type },
 	{ "scale_tensor", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale_tensor),
-		.level = &levels[LEVEL_TENSOR], .there = has_divided_scales, .unless = not_divided,
-		.rank = 1, .follows = level_extent, .sound = divisor },
-	{ "zero", MEMBER_U8, MEMBER_PARAMETER, FORM_QUANTIZED, AT(zero), .there = has_zero_point,
-		.unless = no_zero, .level = &levels[LEVEL_ZEROS], .rank = 2, .follows = level_extent,
-		.sound = zeros_of_format },
+		.level = &levels[LEVEL_TENSOR], .is_allowed = has_divided_scales,
+		.absent_because = not_divided, .rank = 1, .follows = level_extent, .is_valid = divisor },
+	{ "zero", MEMBER_U8, MEMBER_PARAMETER, FORM_QUANTIZED, AT(zero), .is_allowed = has_zero_point,
+		.absent_because = no_zero, .level = &levels[LEVEL_ZEROS], .rank = 2, .follows = level_extent,
+		.is_valid = zeros_of_format },
 	{ "group_index", MEMBER_I32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group_index), .optional = true,
-		.rank = 1, .extent = { AT(in) }, .sound = groups_of_layer, .bits = index_bits },
+		.rank = 1, .extent = { AT(in) }, .is_valid = groups_of_layer, .bits = index_bits },
 	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
 	{ "scale_dtype", MEMBER_WORD, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage.scales),
 		.optional = true, .words = scale_types, .meaning = "f32, bf16, f16, e8m0, e4m3fn",
-		.sound = own_scales },
+		.is_valid = own_scales },
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
 		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
 		.min = 1, .max = INT_MAX,	/* read after storage: must be the bits of the format */
 		.meaning = "the width of the storage format" },
 	{ "compute", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(compute), .optional = true,
-		.sound = rounds_alone },
-	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .there = has_compute,
-		.unless = no_compute, .level = &levels[LEVEL_SCALES8], .rank = 1,
-		.extent = { AT(scales8) }, .sound = one_or_all },
+		.is_valid = rounds_alone },
+	{ "scale8", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale8), .is_allowed = has_compute,
+		.absent_because = no_compute, .level = &levels[LEVEL_SCALES8], .rank = 1,
+		.extent = { AT(scales8) }, .is_valid = one_or_all },
 	{ "saturate", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED, AT(saturate), .optional = true,
-		.there = has_compute, .unless = no_compute, .max = FLT_MAX,
+		.is_allowed = has_compute, .absent_because = no_compute, .max = FLT_MAX,
 		.meaning = "a number from 0 on" },
 	{ "bias", MEMBER_WIDE, MEMBER_TERM, FORM_ANY, AT(bias), .optional = true, .rank = 1,
-		.extent = { AT(out) }, .sound = finite_term },
-	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format), .there = linear_rounds,
-		.unless = no_mode, .sound = rounds_alone },
+		.extent = { AT(out) }, .is_valid = finite_term },
+	{ "act_format", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_ANY, AT(input.format),
+		.is_allowed = linear_rounds, .absent_because = no_mode, .is_valid = rounds_alone },
 	{ "act_mode", MEMBER_WORD, MEMBER_PARAMETER, FORM_ANY, AT(input.mode), .optional = true,
 		.words = input_modes, .meaning = "static-tensor, dynamic-token, static-modality" },
-	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale), .there = has_static_scale,
-		.unless = no_static, .rank = 1, .extent = { AT(input.modalities) }, .sound = one_a_modality },
+	{ "act_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(input.scale),
+		.is_allowed = has_static_scale, .absent_because = no_static, .rank = 1,
+		.extent = { AT(input.modalities) }, .is_valid = one_a_modality },
 	{ "act_clip", MEMBER_REAL, MEMBER_PARAMETER, FORM_ANY, AT(input.clip), .optional = true,
-		.there = is_dynamic, .unless = no_dynamic, .min = LINEAR_CLIP_MIN, .max = 1,
+		.is_allowed = is_dynamic, .absent_because = no_dynamic, .min = LINEAR_CLIP_MIN, .max = 1,
 		.meaning = "the part of a token's largest input that is not clipped, 1/64 to 1" },
 	{ "input_signs", MEMBER_I8, MEMBER_PARAMETER, FORM_ANY, AT(rotation_in.signs), .optional = true,
-		.rank = 1, .extent = { AT(in) }, .sound = are_signs, .bits = sign_bits },
+		.rank = 1, .extent = { AT(in) }, .is_valid = are_signs, .bits = sign_bits },
 	{ "online_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(rotation_in.hadamard),
 		.optional = true, .min = 1, .max = LINEAR_MAX, .meaning = "the order of a Hadamard matrix",
-		.sound = order_of_inputs },
+		.is_valid = order_of_inputs },
 	{ "output_hadamard", MEMBER_SIZE, MEMBER_PARAMETER, FORM_ANY, AT(rotation_out.hadamard),
 		.optional = true, .min = 1, .max = LINEAR_MAX, .meaning = "the order of a Hadamard matrix",
-		.sound = order_of_outputs },
+		.is_valid = order_of_outputs },
 	{ "output_signs", MEMBER_I8, MEMBER_PARAMETER, FORM_ANY, AT(rotation_out.signs), .optional = true,
-		.rank = 1, .extent = { AT(out) }, .sound = are_signs, .bits = sign_bits },
+		.rank = 1, .extent = { AT(out) }, .is_valid = are_signs, .bits = sign_bits },
 	{ "split_index", MEMBER_I32, MEMBER_PARAMETER, FORM_ANY, AT(split_index), .optional = true,
-		.with = "split_weight", .rank = 1, .extent = { AT(splits) }, .sound = columns_once,
+		.requires = "split_weight", .rank = 1, .extent = { AT(splits) }, .is_valid = columns_once,
 		.bits = single_bits },
 	{ "split_scale", MEMBER_F32, MEMBER_PARAMETER, FORM_ANY, AT(split_scale), .optional = true,
-		.with = "split_index", .rank = 1, .extent = { AT(splits) }, .sound = positive,
+		.requires = "split_index", .rank = 1, .extent = { AT(splits) }, .is_valid = positive,
 		.bits = single_bits },
 	{ "split_weight", MEMBER_SHORT, MEMBER_PARAMETER, FORM_ANY, AT(split_weight),
-		.scaled = AT(split_scale), .optional = true, .rank = 2, .with = "split_index",
-		.extent = { AT(out), AT(splits) }, .sound = finite_term, .bits = split_bits },
+		.scaled = AT(split_scale), .optional = true, .rank = 2, .requires = "split_index",
+		.extent = { AT(out), AT(splits) }, .is_valid = finite_term, .bits = split_bits },
 	{ "branch_a", MEMBER_LINEAR, MEMBER_PARAMETER, FORM_ANY, AT(branch_a), .optional = true,
-		.with = "branch_b", .rank = 2, .extent = { AT(rank), AT(in) } },
+		.requires = "branch_b", .rank = 2, .extent = { AT(rank), AT(in) } },
 	{ "branch_b", MEMBER_LINEAR, MEMBER_PARAMETER, FORM_ANY, AT(branch_b), .optional = true,
-		.with = "branch_a", .rank = 2, .extent = { AT(out), AT(rank) } },
+		.requires = "branch_a", .rank = 2, .extent = { AT(out), AT(rank) } },
 	{ 0 }
 };
 
@@ -486,9 +487,9 @@ const struct member *member_weight(const struct member rows[], const struct line
 	return NULL;
 }
 
-bool member_there(const struct member *m, const struct linear *l, int form)
+bool member_is_present(const struct member *m, const struct linear *l, int form)
 {
-	if (!(m->forms & form) || (m->there && !m->there(l)))
+	if (!(m->forms & form) || (m->is_allowed && !m->is_allowed(l)))
 		return false;
 	if (!member_is_attribute(m))
 		return view_of(m, l);
@@ -541,7 +542,7 @@ double member_bits(const struct member rows[], const struct linear *l)
 	double bits = 0;
 
 	for (const struct member *m = rows; m->name; m++) {
-		if (!member_there(m, l, form))
+		if (!member_is_present(m, l, form))
 			continue;
 		bits += bits_of(m, l);
 		if (m->type == MEMBER_LINEAR) {

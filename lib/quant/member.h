@@ -7,7 +7,7 @@
  * bits per weight, uses these rows. Functions take the table as an argument, so that a structure that begins
  * with a struct linear may have further rows.
  *
- * Nothing here is a fatal error: `sound` returns false and writes the reason, and the caller prints it.
+ * Nothing here is a fatal error: `is_valid` returns false and writes the reason, and the caller prints it.
  */
 #ifndef QUANT_MEMBER_H
 #define QUANT_MEMBER_H
@@ -51,7 +51,7 @@ struct member {
 	size_t view;		/* offset of the field in struct linear, a pointer or the value */
 	size_t half;		/* MEMBER_FLOAT: offset of its enum half_type */
 	size_t scaled;		/* MEMBER_SHORT: offset of the pointer to its scale */
-	const char *with;	/* dataset that is required with it, or NULL */
+	const char *requires;	/* dataset that is required with it, or NULL */
 	const char *of;		/* dataset whose attribute it is; NULL: attribute of the group */
 
 	/* Datasets and groups: offsets of the extents in struct linear, size_t each. An extent that is 0
@@ -68,11 +68,11 @@ struct member {
 	const char *const *words;	/* names of an enum, NULL-terminated from 1 on; 0 is the default */
 
 	bool optional;
-	bool (*there)(const struct linear *l);	/* whether the attributes of l allow it; NULL: always */
-	const char *unless;	/* reason if they do not: "act_mode names no static scale" */
+	bool (*is_allowed)(const struct linear *l);	/* by the attributes of l; NULL: always */
+	const char *absent_because;	/* reason if they do not: "act_mode names no static scale" */
 	/* Whether the n elements x, or the value, are valid; if not, `why` is the reason: "holds code 16,
 	 * ...". */
-	bool (*sound)(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY]);
+	bool (*is_valid)(const struct linear *l, size_t n, const void *x, char why[MEMBER_WHY]);
 	double (*bits)(const struct linear *l);	/* of an element; MEMBER_WEIGHT: of all weights; NULL: 0 */
 };
 
@@ -86,7 +86,7 @@ bool member_is_attribute(const struct member *m);
 /* The row of the weight of l, in its form, or NULL. */
 const struct member *member_weight(const struct member rows[], const struct linear *l);
 /* Whether l, whose weight has this form, has the member. */
-bool member_there(const struct member *m, const struct linear *l, int form);
+bool member_is_present(const struct member *m, const struct linear *l, int form);
 /* Extents of a dataset from the fields of l, 0: unknown. Returns their number; 0: one value, of any rank. */
 int member_extents(const struct member *m, const struct linear *l, size_t dim[2]);
 

@@ -414,7 +414,7 @@ static void finish_layer(const struct rows *r)
 		memcpy(to->scale8, r->scale8, to->scales8 * sizeof *to->scale8);
 	for (size_t i = 0; i < j->n; i++)
 		to->group_index[j->column[i]] = j->group[i];
-	to->moved = j->moved;
+	to->needs_group_index = j->moved;
 }
 
 static void run_layer(struct rows *r, const struct workspace *workspace)

@@ -158,7 +158,7 @@ const float *job_weights(const struct rows *l, const struct workspace *a, size_t
 }
 
 /* Whether the columns of each original group are adjacent in the order. */
-static bool groups_stand(const struct job *j, const int32_t order[], int32_t seen[])
+static bool groups_adjacent(const struct job *j, const int32_t order[], int32_t seen[])
 {
 	size_t last = j->groups;
 
@@ -241,7 +241,7 @@ enum status job_plan(struct job *j, size_t *index)
 	const struct solver *s = j->s;
 	const bool solve = s->compensate != COMPENSATE_NONE;
 	const int32_t *order = j->order;
-	bool stand = true;
+	bool adjacent = true;
 
 	if (order) {
 		memset(j->member, 0, j->n * sizeof *j->member);
@@ -250,9 +250,9 @@ enum status job_plan(struct job *j, size_t *index)
 				*index = i;
 				return STATUS_BAD_ORDER;
 			}
-		stand = groups_stand(j, order, j->first);
+		adjacent = groups_adjacent(j, order, j->first);
 	}
-	j->moved = !stand && !s->static_groups;
+	j->moved = !adjacent && !s->static_groups;
 	j->late = solve && j->groups > 1 && s->group_view != VIEW_ORIGINAL && !s->static_groups;
 
 	j->live = factor_columns(j->n, j->column, solve ? j->h : NULL, order);
