@@ -110,7 +110,7 @@ int main(int argc, char *argv[])
 		f = filter_open(c.operand[0], "model", NULL, NULL);
 	filter_config(&f);
 	if (prints(&set))
-		output_answer(c.output);
+		output_stdout_check(c.output);
 	struct output *out = prints(&set) && !c.output ? NULL : output_open(c.output, "sweep");
 	struct plot plot = set.plot ? plot_open(set.plot) : (struct plot){ .pipe = NULL };
 

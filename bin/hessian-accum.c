@@ -100,7 +100,7 @@ int main(int argc, char *argv[])
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(
 		shard_match(c.operands, file, force)));
 	if (resume)
-		filter_keep(file, c.output, "hessian", &report);
+		filter_resume_output(file, c.output, "hessian", &report);
 	else
 		file->out = output_open(c.output, "hessian");
 	file->report = &report;

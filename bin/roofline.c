@@ -54,7 +54,7 @@ int main(int argc, char *argv[])
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
-	output_answer(c.output);
+	output_stdout_check(c.output);
 	struct table t = roofline_table(&r);
 	struct output *out = c.output ? output_open(c.output, "result") : NULL;
 

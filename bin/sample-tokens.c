@@ -45,7 +45,7 @@ static void write_tokens(struct output *out, const struct part *model, const str
 	output_start(out, 0, 1);
 	output_history(out, "model", model);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, id, n));
-	tokens_sign(out, n, id);
+	tokens_write_digest(out, n, id);
 	tokens_describe(out, tokenizer, c->bos, true, c->vocab);
 	if (!tokenizer && c->vocab == BYTES)
 		output_write(out, "/bytes", tensor_1d(TENSOR_U16, one, n));

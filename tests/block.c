@@ -186,7 +186,7 @@ static struct part *write_block(const struct stack *s, size_t hadamard)
 	close(mkstemp(path));
 	out = output_open(path, "model");
 	output_start(out, 0, 1);
-	for (int i = 0; i < NORM_PLACES; i++)
+	for (int i = 0; i < NORM_POSITIONS; i++)
 		write_norm(out, s, s->arch->norm[i], HIDDEN);
 	for (int i = 0; i < 2; i++)
 		write_norm(out, s, s->arch->head_norm[i], width_of_head_norm(s, i));

@@ -374,7 +374,7 @@ static void encoders_are_whole(void **unused)
 /* The rows of a checkpoint's tensor that belong to the layer, in its order, from stack_rows(). */
 static void rows_of(const struct stack *s, const struct linear_row *row, size_t n, size_t at[n])
 {
-	struct row_place p = stack_rows(s, row);
+	struct row_slice p = stack_rows(s, row);
 
 	assert_int_equal(p.groups * p.each, n);
 	for (size_t i = 0; i < n; i++)

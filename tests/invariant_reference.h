@@ -175,7 +175,7 @@ static bool run_norm_at(struct model *m, const char *path, double *x)
 	return false;
 }
 
-static bool run_place(struct model *m, size_t block, enum norm_place place, double *x)
+static bool run_place(struct model *m, size_t block, enum norm_position place, double *x)
 {
 	char *path = m->now->arch->norm[place] ? stack_path(m->now, block, m->now->arch->norm[place]) : NULL;
 	const bool there = path && run_norm_at(m, path, x);

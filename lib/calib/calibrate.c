@@ -322,6 +322,6 @@ void calibrate_finished(void *arg, const struct filter *f)
 	const struct calibrate *c = arg;
 
 	filter_report(f, &table);
-	if (!f->all_there)
+	if (!f->all_finished)
 		forward_part(c->forward, f->part, &in_groups);
 }

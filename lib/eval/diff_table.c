@@ -83,7 +83,7 @@ static void compare_layer(struct diff_walk *w, const char *group)
 		h = hessian_mixed(c->hessian, group, l->in, &own).sum;
 		hessian_check(part_name(c->hessian), group, l->in, h);
 	}
-	if (!layer_there(c->reference, group))
+	if (!layer_exists(c->reference, group))
 		die("%s: %s: is missing; %s has it", part_name(c->reference), group, part_name(w->part));
 	theirs = layer_read(c->reference, group, l->out, l->in);
 	check_rotations(w, &ours, &theirs);

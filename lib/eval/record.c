@@ -15,7 +15,7 @@ struct output *record_open(const char *path, const struct part *model)
 {
 	struct output *out;
 
-	output_answer(path);
+	output_stdout_check(path);
 	if (!path)
 		return NULL;
 	out = output_open(path, "result");

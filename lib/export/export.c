@@ -25,7 +25,7 @@ float *export_dense(const struct export_weight *w)
 		return y;
 	}
 	for (size_t i = 0; i < w->n; i++) {
-		const struct row_place *p = &w->place[i];
+		const struct row_slice *p = &w->slice[i];
 		const size_t each = p->each * w->columns, group = p->rows / p->groups * w->columns;
 
 		x = xalloc(p->groups, each * sizeof *x);
@@ -39,11 +39,11 @@ float *export_dense(const struct export_weight *w)
 
 size_t export_row(const struct export_weight *w, size_t row, size_t *of_layer)
 {
-	const size_t group = w->place->rows / w->place->groups, r = row % group;
+	const size_t group = w->slice->rows / w->slice->groups, r = row % group;
 
 	*of_layer = row;
 	for (size_t i = 0; w->n > 1 && i < w->n; i++) {
-		const struct row_place *p = &w->place[i];
+		const struct row_slice *p = &w->slice[i];
 
 		*of_layer = row / group * p->each + r - p->before;
 		if (r >= p->before && r < p->before + p->each)
@@ -58,7 +58,7 @@ static float *join_biases(const struct export_weight *w)
 	float *y = w->layer->linear.bias ? xalloc(w->rows, sizeof *y) : NULL;
 
 	for (size_t i = 0; y && i < w->n; i++) {
-		const struct row_place *p = &w->place[i];
+		const struct row_slice *p = &w->slice[i];
 
 		for (size_t g = 0; g < p->groups; g++)
 			memcpy(y + g * (p->rows / p->groups) + p->before,
@@ -86,7 +86,7 @@ static const struct stack *norm_stack(const struct config *c, const char *group)
 	size_t block;
 	const struct stack *s = config_block(c, group, &block, &rest);
 
-	for (int i = 0; s && rest && i < NORM_PLACES; i++)
+	for (int i = 0; s && rest && i < NORM_POSITIONS; i++)
 		if (s->arch->norm[i] && !strcmp(s->arch->norm[i], rest))
 			return s;
 	for (int i = 0; s && rest && i < 2; i++)
@@ -170,8 +170,8 @@ static void export_layer(struct export *e, const struct part *part, const struct
 	const struct config *c = e->config;
 	const struct linear_row *own = layer_ref_row(ref), *rows = ref->stack->arch->linear;
 	struct layer layer[LAYERS];
-	struct row_place place[LAYERS];
-	struct export_weight w = { .layer = layer, .place = place, .table = ref->row == ROW_EMBEDDING,
+	struct row_slice slice[LAYERS];
+	struct export_weight w = { .layer = layer, .slice = slice, .table = ref->row == ROW_EMBEDDING,
 		.transposed = own && own->order == ROWS_TRANSPOSED };
 	char *path, *name;
 
@@ -181,7 +181,7 @@ static void export_layer(struct export *e, const struct part *part, const struct
 		if (row < own)
 			return;		/* exported with that row */
 		path = stack_expert_path(ref->stack, ref->block, row->name, ref->expert);
-		place[w.n] = stack_rows(ref->stack, row);
+		slice[w.n] = stack_rows(ref->stack, row);
 		layer[w.n] = layer_read(part, path, stack_out(ref->stack, row->role),
 			stack_in(ref->stack, row->projection));
 		check_bias(e, part, &layer[w.n++], ref->stack->bias[row->role]);
@@ -189,11 +189,11 @@ static void export_layer(struct export *e, const struct part *part, const struct
 	}
 	if (!own) {
 		layer[0] = layer_read(part, ref->path, ref->row == ROW_PATCH ? 0 : c->vocab, 0);
-		place[0] = (struct row_place){ 1, layer->linear.out, 0, layer->linear.out };
+		slice[0] = (struct row_slice){ 1, layer->linear.out, 0, layer->linear.out };
 		check_bias(e, part, layer, ref->row == ROW_PATCH && ref->stack->arch->embedding_bias);
 		w.n = 1;
 	}
-	w.rows = place->rows;
+	w.rows = slice->rows;
 	w.columns = layer->linear.in;
 	set_shape(&w, c, ref);
 	path = own && own->fused ? stack_expert_path(ref->stack, ref->block, own->fused, ref->expert) :

@@ -47,7 +47,7 @@ struct export_weight {
 	bool table;			/* an embedding: looked up, not multiplied */
 	size_t n;
 	const struct layer *layer;	/* [n] */
-	const struct row_place *place;	/* [n], the rows of each layer */
+	const struct row_slice *slice;	/* [n], the rows of each layer */
 };
 
 struct export {

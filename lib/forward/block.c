@@ -43,7 +43,7 @@ static void fill(struct block *b, const struct part *part, const struct stack *s
 
 	b->stack = s;
 	b->index = index;
-	for (int i = 0; i < NORM_PLACES; i++)
+	for (int i = 0; i < NORM_POSITIONS; i++)
 		b->norm[i] = block_norm(part, s, index, s->arch->norm[i], s->hidden);
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(part, s, index, s->arch->head_norm[i],
@@ -71,7 +71,7 @@ struct block *block_read(const struct part *part, const struct config *c, const 
 
 static void free_norms(struct block *b)
 {
-	for (int i = 0; i < NORM_PLACES; i++)
+	for (int i = 0; i < NORM_POSITIONS; i++)
 		norm_free(&b->norm[i]);
 	for (int i = 0; i < 2; i++)
 		norm_free(&b->head_norm[i]);
@@ -256,7 +256,7 @@ static void add_normed(const struct block_pass *p, const struct norm *norm, size
 }
 
 /* Adds the output of the last projection of a residual branch to the stream, normed if that norm exists. */
-static bool add_branch(const struct block_pass *p, enum projection_name name, enum norm_place after,
+static bool add_branch(const struct block_pass *p, enum projection_name name, enum norm_position after,
 	size_t first,
 	size_t m, float *x)
 {
@@ -295,13 +295,14 @@ static void run_mixture(const struct block_pass *p, size_t first, size_t m, floa
 }
 
 /* Whether the input of a residual branch is x itself, without a norm. */
-static bool is_bare(const struct block *b, enum norm_place place)
+static bool is_bare(const struct block *b, enum norm_position place)
 {
 	return b->stack->norms_last || !b->norm[place].n;
 }
 
 /* y = the norm at `place` of x. */
-static void norm_rows(const struct block_pass *p, enum norm_place place, size_t m, float *y, const float *x)
+static void norm_rows(const struct block_pass *p, enum norm_position place, size_t m, float *y,
+	const float *x)
 {
 	size_t n = p->b->stack->hidden;
 

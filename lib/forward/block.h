@@ -36,7 +36,7 @@ struct block {
 	const struct execution *execution;
 	const struct stack *stack;
 	size_t index;				/* in the stack */
-	struct norm norm[NORM_PLACES];		/* n = 0: absent */
+	struct norm norm[NORM_POSITIONS];	/* n = 0: absent */
 	struct norm head_norm[2];		/* of queries, of keys */
 	struct online hadamard;		/* of order n: every n channels x of queries and keys become x H/√n */
 	struct projection projection[PROJECTIONS];	/* empty for experts, which are in the next member */

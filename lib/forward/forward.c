@@ -218,7 +218,7 @@ static void embed(struct forward *f, const struct part *part, const struct forwa
 	if (found->embedding) {
 		check_placeholders(f, part);
 		l = layer_read(part, c->arch->embedding, c->vocab, hidden);
-		layer_plain(part, &l);
+		layer_require_plain(part, &l);
 		if (f->embedding)
 			l.linear = *f->embedding;
 		embed_tokens(c, f->execution, &l, n, x, f->windows->id);
@@ -231,7 +231,7 @@ static void embed(struct forward *f, const struct part *part, const struct forwa
 		if (!f->embedded)
 			missing(part, c->arch->embedding);
 		l = layer_read(part, c->arch->position, 0, hidden);
-		layer_plain(part, &l);
+		layer_require_plain(part, &l);
 		embed_all_positions(f, &l);
 		layer_free(&l);
 		f->placed = true;

@@ -28,7 +28,7 @@ struct head head_read(const struct part *part, const struct config *c, const str
 	h.norm = stack_final_norm(last) ? norm_read(part, stack_final_norm(last), last, last->hidden) :
 		(struct norm){ .n = last->hidden };
 	h.layer = layer_read(part, c->arch->head, c->vocab, last->hidden);
-	layer_plain(part, &h.layer);
+	layer_require_plain(part, &h.layer);
 	execution_layer(e, part, &h.layer, false);
 	if (keep) {
 		h.kept = product_of(&h);

@@ -144,7 +144,7 @@ void images_embed(struct images *m, const struct part *part, const struct observ
 
 	if (s->arch->position) {
 		p.position = layer_read(part, s->arch->position, c->vision.rows, s->hidden);
-		layer_plain(part, &p.position);
+		layer_require_plain(part, &p.position);
 	}
 	if (s->arch->embedding_norm)
 		p.norm = norm_read(part, s->arch->embedding_norm, s, s->hidden);

@@ -15,9 +15,9 @@ struct resident resident_open(const struct part *part, const struct config *c, c
 	r.embedding = layer_read(part, c->arch->embedding, c->vocab, last->hidden);
 	if (c->arch->position)
 		r.position = layer_read(part, c->arch->position, 0, last->hidden);
-	layer_plain(part, &r.embedding);
+	layer_require_plain(part, &r.embedding);
 	if (c->arch->position)
-		layer_plain(part, &r.position);
+		layer_require_plain(part, &r.position);
 	r.block = xalloc(last->blocks, sizeof *r.block);
 	for (size_t i = 0; i < last->blocks; i++)
 		r.block[i] = block_read(part, c, e, last, i);

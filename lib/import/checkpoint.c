@@ -139,7 +139,7 @@ static bool add_layers(struct checkpoint *k, const struct stack *s, size_t block
 	for (const struct linear_row *row = s->arch->linear; row->name; row++) {
 		const char *from = row->fused ? row->fused : row->name;
 		size_t expert;
-		const char *member = stack_below(from, rest, &expert);
+		const char *member = stack_path_rest(from, rest, &expert);
 		struct entry *e;
 		char *group;
 

@@ -53,7 +53,7 @@ static void visit_block(const struct visitor *v, const struct stack *s, size_t b
 	const struct architecture *a = s->arch;
 	const bool each = a->head_norm_kind == HEAD_NORM_EACH;
 
-	for (int i = 0; i < NORM_PLACES; i++)
+	for (int i = 0; i < NORM_POSITIONS; i++)
 		visit_norm(v, s, block, a->norm[i], s->hidden);
 	for (int i = 0; i < 2; i++)
 		visit_norm(v, s, block, a->head_norm[i],

@@ -61,7 +61,7 @@ static struct tensor as_layer(const struct entry *e, struct tensor t)
 	if (e->patches) {
 		t = tensor_2d(t.type, t.data, t.dim[0], tensor_count(&t) / t.dim[0]);
 	} else if (row && row->fused) {
-		struct row_place p = stack_rows(e->stack, row);
+		struct row_slice p = stack_rows(e->stack, row);
 		size_t bytes = tensor_count(&t) / t.dim[0] * size, group = p.rows / p.groups;
 		const char *from = (const char *)t.data + p.before * bytes;
 		char *to = t.data = xalloc(p.groups * p.each, bytes);

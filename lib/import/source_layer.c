@@ -32,21 +32,21 @@ void source_layer_view(const struct source_layer *y, struct linear *l)
 }
 
 /* Rows of n bytes each. */
-static void copy_rows(struct row_place p, size_t n, void *to, const void *from)
+static void copy_rows(struct row_slice p, size_t n, void *to, const void *from)
 {
 	for (size_t g = 0; g < p.groups; g++)
 		memcpy((char *)to + g * p.each * n,
 			(const char *)from + (g * (p.rows / p.groups) + p.before) * n, p.each * n);
 }
 
-struct source_layer source_layer_rows(const struct source_layer *y, struct row_place p)
+struct source_layer source_layer_rows(const struct source_layer *y, struct row_slice p)
 {
 	const struct codes *from = &y->codes;
 	struct source_layer part = source_layer_make(p.groups * p.each, from->in, &from->storage,
 		from->group);
 	struct codes *to = &part.codes;
 	const bool tensor = from->group < 0;
-	const struct row_place scales = tensor ? (struct row_place){ 1, 1, 0, 1 } : p;
+	const struct row_slice scales = tensor ? (struct row_slice){ 1, 1, 0, 1 } : p;
 	const size_t groups = tensor ? 1 : from->groups;
 
 	copy_rows(p, from->in, to->codes, from->codes);

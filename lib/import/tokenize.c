@@ -157,7 +157,7 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 	if (v->part)
 		output_history(out, "model", v->part);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
-	tokens_sign(out, k.n, k.id);
+	tokens_write_digest(out, k.n, k.id);
 	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
 	output_integer(out, "/tokens", "newline", newline);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));

@@ -34,7 +34,7 @@ static void copy_attribute(struct output *out, const struct part *from, const ch
 	if (length < 0 || H5Aget_name(a, (size_t)length + 1, name) < 0 || n < 0 || !size ||
 	    (size_t)n > from->length / size + 1)
 		die("%s: %s: attribute %s is damaged", from->name, path, name);
-	if (!listed(skip, name) && !hdf5_yes(H5Aexists(to, name), out->name, path)) {
+	if (!listed(skip, name) && !hdf5_true(H5Aexists(to, name), out->name, path)) {
 		value = xalloc((size_t)n, size);
 		b = H5Aread(a, t, value) < 0 ? -1 : H5Acreate2(to, name, t, s, H5P_DEFAULT, H5P_DEFAULT);
 		if (b < 0 || H5Awrite(b, t, value) < 0)
@@ -102,7 +102,7 @@ static bool same_data(struct output *out, const char *there, const struct part *
 	d = hdf5_id(H5Dopen2(out->file, there, H5P_DEFAULT), out->name, there);
 	space = hdf5_id(H5Dget_space(d), out->name, there);
 	type = hdf5_id(H5Dget_type(d), out->name, there);
-	same = hdf5_yes(H5Tequal(type, hdf5_type(t.type)), out->name, there) &&
+	same = hdf5_true(H5Tequal(type, hdf5_type(t.type)), out->name, there) &&
 		H5Sget_simple_extent_ndims(space) == 2 &&
 		hdf5_id(H5Sget_simple_extent_dims(space, dim, NULL), out->name, there) == 2 &&
 		dim[0] == t.dim[0] && dim[1] == t.dim[1] && same_rows(out, there, d, type, space, &t);
@@ -292,7 +292,7 @@ void output_begin(struct output *out, const struct part *from)
 	}
 }
 
-void output_take(struct output *out, const struct part *from)
+void output_write_finished(struct output *out, const struct part *from)
 {
 	static const char *const set[] = { "ptq_kind", "ptq_version", "history", "part", "parts", "resume",
 		"resume:processor", NULL };

@@ -33,7 +33,7 @@ int descriptor_of(const char *path)
 	return -1;
 }
 
-int descriptor_again(int fd, const char *name)
+int descriptor_reopen(int fd, const char *name)
 {
 	char *path = xformat("/proc/self/fd/%d", fd);
 	int again = open(path, O_RDWR | O_CLOEXEC);

@@ -9,7 +9,7 @@
 int descriptor_of(const char *path);
 void descriptor_writable(int fd, const char *name);	/* fatal error if it is not open for writing */
 /* Opens the file of a descriptor again, for reading and writing, since a shared mapping needs both. */
-int descriptor_again(int fd, const char *name);
+int descriptor_reopen(int fd, const char *name);
 /* Whether a descriptor is a regular file at offset 0 that is not opened for appending. */
 bool descriptor_starts_file(int fd);
 #endif

@@ -61,11 +61,11 @@ hid_t hdf5_id(hid_t id, const char *file, const char *path)
 	return id;
 }
 
-bool hdf5_yes(htri_t answer, const char *file, const char *path)
+bool hdf5_true(htri_t value, const char *file, const char *path)
 {
-	if (answer < 0)
+	if (value < 0)
 		refuse_object(file, path);
-	return answer > 0;
+	return value > 0;
 }
 
 bool hdf5_has(hid_t file, const char *path, const char *name)
@@ -77,7 +77,7 @@ bool hdf5_has(hid_t file, const char *path, const char *name)
 		s = strchr(s + 1, '/');
 		if (s)
 			*s = 0;
-		there = hdf5_yes(H5Lexists(file, p, H5P_DEFAULT), name, path);
+		there = hdf5_true(H5Lexists(file, p, H5P_DEFAULT), name, path);
 		if (s)
 			*s = '/';
 	}
@@ -93,8 +93,8 @@ hid_t hdf5_type(enum tensor_type type)
 enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const char *path)
 {
 	for (int t = TENSOR_F32; t < TENSOR_TYPES; t++) {
-		*exact = hdf5_yes(H5Tequal(type, little[t]), file, path);
-		if (*exact || hdf5_yes(H5Tequal(type, big[t]), file, path))
+		*exact = hdf5_true(H5Tequal(type, little[t]), file, path);
+		if (*exact || hdf5_true(H5Tequal(type, big[t]), file, path))
 			return (enum tensor_type)t;
 	}
 	*exact = false;

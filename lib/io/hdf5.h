@@ -2,7 +2,7 @@
 /*
  * hdf5.h -- the HDF5 library: start, types, checks of return values, files in memory
  *
- * hdf5_init() comes first. hdf5_id(), hdf5_yes() and hdf5_has() check the result of a call of the library.
+ * hdf5_init() comes first. hdf5_id(), hdf5_true() and hdf5_has() check the result of a call of the library.
  * If the call failed, they end with a fatal error that names file and path.
  */
 #ifndef IO_HDF5_H
@@ -21,7 +21,7 @@ hid_t hdf5_type(enum tensor_type type);		/* little-endian file type; never close
 enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const char *path);
 
 hid_t hdf5_id(hid_t id, const char *file, const char *path);		/* returns id */
-bool hdf5_yes(htri_t answer, const char *file, const char *path);
+bool hdf5_true(htri_t value, const char *file, const char *path);
 /* Whether a link of this path and a link of each group above it exist. name: of the file, for messages. */
 bool hdf5_has(hid_t file, const char *path, const char *name);
 

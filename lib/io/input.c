@@ -294,7 +294,7 @@ static bool open_part(struct input *in, struct part *part)
 
 static void close_part(struct part *part)
 {
-	tree_forget(part);
+	tree_free_cache(part);
 	if (part->framed)
 		tree_free_paths(part->member, part->members);
 	part->member = NULL;
@@ -392,7 +392,7 @@ struct part *input_next(struct input *in)
 		in->list = part_list_make(part, in->layout);
 		in->parts = in->list.parts;
 	}
-	tree_forget(part);
+	tree_free_cache(part);
 	part->framed = false;
 	part->part = in->next++;
 	part->parts = in->parts;

@@ -121,7 +121,7 @@ struct output *output_kept(const char *name, int fd, const char *kind, size_t ne
 	return out;
 }
 
-void output_answer(const char *path)
+void output_stdout_check(const char *path)
 {
 	descriptor_writable(1, "<stdout>");
 	if (file_is_input(1))
@@ -176,7 +176,7 @@ static void put_attribute(struct output *out, const char *path, const char *name
 {
 	hid_t o = output_object(out, path), s = made(out, H5Screate(H5S_SCALAR)), a;
 
-	if (hdf5_yes(H5Aexists(o, name), out->name, path))
+	if (hdf5_true(H5Aexists(o, name), out->name, path))
 		made(out, H5Adelete(o, name));
 	a = made(out, H5Acreate2(o, name, file_type, s, H5P_DEFAULT, H5P_DEFAULT));
 	made(out, H5Awrite(a, type, value));
@@ -199,7 +199,7 @@ void output_drop(struct output *out, const char *path, const char *name)
 {
 	hid_t o = output_object(out, path);
 
-	if (hdf5_yes(H5Aexists(o, name), out->name, path))
+	if (hdf5_true(H5Aexists(o, name), out->name, path))
 		made(out, H5Adelete(o, name));
 	made(out, H5Oclose(o));
 }
@@ -304,7 +304,7 @@ static void begin_writing(struct output *out)
 			*kind ? "a " : "no ", *kind ? kind : out->kind);
 	if (out->target < 0)
 		return;
-	out->buffer.fd = descriptor_again(out->target, out->name);
+	out->buffer.fd = descriptor_reopen(out->target, out->name);
 	out->buffer.name = out->name;
 	on_exit_cleanup(empty_unfinished);
 	unfinished = out->buffer.fd;

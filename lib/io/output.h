@@ -47,7 +47,7 @@ struct output *output_stream(const char *name, int fd, const char *kind);
 struct output *output_kept(const char *name, int fd, const char *kind, size_t next);
 void output_free(struct output *out);
 /* Writes a finished part of FILE.part to the result: its history is kept, its resume data are left out. */
-void output_take(struct output *out, const struct part *from);
+void output_write_finished(struct output *out, const struct part *from);
 /* Writes an HDF5 image unchanged as a part of a stream. */
 void output_image(struct output *out, size_t part, size_t parts, const void *image, size_t length);
 #endif

@@ -33,7 +33,7 @@ static const struct part *owner(const struct part *part, const char *path)
 {
 	for (; part; part = part->also)
 		if (hdf5_has(part->file, path, part->name) && (!strcmp(path, "/") ||
-		    hdf5_yes(H5Oexists_by_name(part->file, path, H5P_DEFAULT), part->name, path)))
+		    hdf5_true(H5Oexists_by_name(part->file, path, H5P_DEFAULT), part->name, path)))
 			return part;
 	return NULL;
 }
@@ -49,7 +49,7 @@ static char *read_string(const struct part *part, const char *path, hid_t object
 	bool attribute = H5Iget_type(object) == H5I_ATTR;
 	hid_t t = hdf5_id(attribute ? H5Aget_type(object) : H5Dget_type(object), part->name, path);
 	hid_t s = hdf5_id(attribute ? H5Aget_space(object) : H5Dget_space(object), part->name, path);
-	bool variable = hdf5_yes(H5Tis_variable_str(t), part->name, path);
+	bool variable = hdf5_true(H5Tis_variable_str(t), part->name, path);
 	size_t n = variable ? 0 : H5Tget_size(t);
 	hid_t memory = hdf5_id(H5Tcopy(t), part->name, path);
 	char *text = NULL, *v = NULL;
@@ -75,7 +75,7 @@ static char *read_string(const struct part *part, const char *path, hid_t object
 static bool open_attribute(const struct part *part, const char *path, const char *name, hid_t *a)
 {
 	hid_t o = hdf5_id(H5Oopen(part->file, path, H5P_DEFAULT), part->name, path);
-	bool there = hdf5_yes(H5Aexists(o, name), part->name, path);
+	bool there = hdf5_true(H5Aexists(o, name), part->name, path);
 
 	if (there)
 		*a = hdf5_id(H5Aopen(o, name, H5P_DEFAULT), part->name, path);

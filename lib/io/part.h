@@ -113,7 +113,7 @@ void *part_keep(const struct part *part, void *p);
 struct output *output_open(const char *path, const char *kind);
 /* For tools that print a text on standard output; called when all inputs are open. Fatal error if standard
  * output cannot be written. Wrong usage if `path` (-o, or NULL) is standard output, too. */
-void output_answer(const char *path);
+void output_stdout_check(const char *path);
 /* Begins the part with the number of `from`, a part of the input. Part 0 gets the history: the line of this
  * command, then the history of `from`. */
 void output_begin(struct output *out, const struct part *from);

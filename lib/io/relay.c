@@ -50,7 +50,7 @@ struct part *relay_next(struct relay *r)
 
 void relay_pass(const struct relay *r, struct output *to)
 {
-	output_take(to, r->part);
+	output_write_finished(to, r->part);
 }
 
 void relay_close(struct relay *r)

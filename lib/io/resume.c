@@ -299,7 +299,7 @@ void resume_close(struct resume *r)
 	r->in = input_of_file(r->part, r->fd, r->whole, SEAL, r->kind);
 	file = output_open(r->path, r->kind);
 	while ((part = input_next(r->in)))
-		output_take(file, part);
+		output_write_finished(file, part);
 	output_close(file);
 	input_close(r->in);
 	if (unlink(r->part))

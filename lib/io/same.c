@@ -78,7 +78,7 @@ static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *i
 		H5Oclose(of_b);
 		return 0;
 	}
-	p->same = hdf5_yes(H5Aexists(of_b, name), p->b->name, p->path);
+	p->same = hdf5_true(H5Aexists(of_b, name), p->b->name, p->path);
 	if (p->same) {
 		x = hdf5_id(H5Aopen(object, name, H5P_DEFAULT), p->a->name, p->path);
 		y = hdf5_id(H5Aopen(of_b, name, H5P_DEFAULT), p->b->name, p->path);
@@ -90,7 +90,8 @@ static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *i
 		else {
 			void *a = bytes_of(p->a, p->path, x, t, &m), *b = bytes_of(p->b, p->path, y, u, &n);
 
-			p->same = hdf5_yes(H5Tequal(t, u), p->a->name, p->path) && m == n && !memcmp(a, b, n);
+			p->same = hdf5_true(H5Tequal(t, u), p->a->name, p->path) && m == n &&
+				!memcmp(a, b, n);
 			free(a), free(b);
 		}
 		H5Tclose(t), H5Tclose(u), H5Aclose(x), H5Aclose(y);

@@ -102,7 +102,7 @@ H5O_info_t tree_info(const struct part *part, const char *path)
 	return info;
 }
 
-void tree_forget(struct part *part)
+void tree_free_cache(struct part *part)
 {
 	while (part->copies)
 		free(part->copy[--part->copies]);

@@ -55,5 +55,5 @@ struct part_list part_list_make(const struct part *part, part_layout *layout);	/
 void part_list_free(struct part_list *list);
 
 void tree_note_links(struct part *part);	/* adds the part's hard links to part->links */
-void tree_forget(struct part *part);		/* frees the converted data and the list of groups */
+void tree_free_cache(struct part *part);	/* frees the converted data and the list of groups */
 #endif

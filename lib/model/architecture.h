@@ -32,7 +32,7 @@
 enum norm_kind { NORM_RMS, NORM_LAYER };
 /* Norms of a block: of the input of a residual branch, and of its output before it is added to the residual
  * stream. */
-enum norm_place { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_PLACES };
+enum norm_position { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_POSITIONS };
 /* Norms of queries and keys before the rotation: of each head, or of all heads together. */
 enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
@@ -101,7 +101,8 @@ struct architecture {
 	const char *class_token;	/* of an encoder: [hidden], the first row of each image; or NULL */
 	const char *embedding_norm;	/* of an encoder: group of the norm before the blocks, or NULL */
 	const char *blocks;		/* parent of the numbered blocks; or the group of the projector */
-	const char *norm[NORM_PLACES];	/* below the block; NULL: none (BEFORE_MLP: the norm of attention) */
+	/* Paths below the block; NULL: none (BEFORE_MLP: the norm of attention). */
+	const char *norm[NORM_POSITIONS];
 	const char *head_norm[2];	/* paths below the block, for queries and keys; NULL: none */
 	const char *final_norm, *head;	/* only of a language model (tests/config.c) */
 	struct linear_row linear[LINEARS + 1];	/* without ROLE_GATE the MLP has no gate */

@@ -21,12 +21,12 @@ struct filter filter_resume(const char *path, const char *kinds, const char *out
 {
 	struct filter f = { .in = input_open(path, model_layout, kinds) };
 
-	filter_keep(&f, output, kind, report);
+	filter_resume_output(&f, output, kind, report);
 	f.part = input_next(f.in);
 	return f;
 }
 
-void filter_keep(struct filter *f, const char *output, const char *kind, struct report *report)
+void filter_resume_output(struct filter *f, const char *output, const char *kind, struct report *report)
 {
 	f->report = report;
 	f->resume = resume_open(output, kind, report);
@@ -42,17 +42,17 @@ void filter_config(struct filter *f)
 
 void model_filter(struct filter *f, void (*part)(void *arg, const struct filter *f), void *arg)
 {
-	const size_t there = f->resume ? resume_begin(f->resume) : 0;
+	const size_t finished = f->resume ? resume_begin(f->resume) : 0;
 
 	for (; f->part; f->part = input_next(f->in))
-		if (part_index(f->part) >= there) {
+		if (part_index(f->part) >= finished) {
 			if (shard_has(&f->shard, f->part, f->config))
 				part(arg, f);
 			else
-				shard_leave(f->out, f->part, f->config);
+				shard_write_empty(f->out, f->part, f->config);
 		} else {
 			f->result = resume_next(f->resume);
-			f->all_there = there == part_count(f->part);
+			f->all_finished = finished == part_count(f->part);
 			if (f->finished)
 				f->finished(arg, f);
 		}

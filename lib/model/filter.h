@@ -27,7 +27,7 @@ struct filter {
 	struct report *report;		/* of the run, or NULL; filter_close() closes it */
 	struct resume *resume;		/* of --resume, or NULL */
 	struct part *result;		/* in finished(): the finished part of the result */
-	bool all_there;			/* in finished(): all parts are finished */
+	bool all_finished;		/* in finished(): all parts are finished */
 	/* Called instead of part() if an earlier run has finished this part of the result; NULL: not
 	 * called. */
 	void (*finished)(void *arg, const struct filter *f);
@@ -41,7 +41,7 @@ struct filter filter_open(const char *path, const char *kinds, const char *outpu
 struct filter filter_resume(const char *path, const char *kinds, const char *output, const char *kind,
 	struct report *report);
 /* Opens the output with --resume, for a filter that was opened without an output. */
-void filter_keep(struct filter *f, const char *output, const char *kind, struct report *report);
+void filter_resume_output(struct filter *f, const char *output, const char *kind, struct report *report);
 #define OPTION_RESUME(var) { 0, "resume", OPTION_BOOL(var), NULL, \
 	"keep finished parts; continue a stopped run", \
 	.neutral = true }

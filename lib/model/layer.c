@@ -453,7 +453,7 @@ struct layer layer_read(const struct part *part, const char *path, size_t out, s
 	return y;
 }
 
-void layer_plain(const struct part *part, const struct layer *l)
+void layer_require_plain(const struct part *part, const struct layer *l)
 {
 	const char *rotated = linear_two_sided(&l->linear);
 
@@ -481,7 +481,7 @@ bool layer_quantized(const struct part *part, const char *path)
 	return m && m->forms & FORM_QUANTIZED;
 }
 
-bool layer_there(const struct part *part, const char *path)
+bool layer_exists(const struct part *part, const char *path)
 {
 	struct tensor t;
 
@@ -497,7 +497,7 @@ bool layer_is_branch(const struct part *part, const char *path)
 	if (name && name > parent) {
 		*name++ = 0;
 		for (const struct member *m = members; m->name && !is; m++)
-			is = m->type == MEMBER_LINEAR && !strcmp(m->name, name) && layer_there(part, parent);
+			is = m->type == MEMBER_LINEAR && !strcmp(m->name, name) && layer_exists(part, parent);
 	}
 	free(parent);
 	return is;

@@ -28,7 +28,7 @@ struct layer {
 struct layer layer_read(const struct part *part, const char *path, size_t out, size_t in);
 /* Fatal error if the layer has a rotation, split columns or a branch, which only layers of blocks may have.
  * For embeddings and the head. */
-void layer_plain(const struct part *part, const struct layer *l);
+void layer_require_plain(const struct part *part, const struct layer *l);
 void layer_free(struct layer *l);
 
 /* Writes l as the group `path`: the weight of a plain layer, or codes and parameters. With `from`, the
@@ -59,7 +59,7 @@ bool layer_find(const struct part *part, const char *group, const char *name, en
 	const size_t dim[], struct tensor *t);
 void layer_put(struct output *out, const char *group, const char *name, struct tensor t);
 /* Whether the group is a linear layer, and whether it is a quantized one. */
-bool layer_there(const struct part *part, const char *path);
+bool layer_exists(const struct part *part, const char *path);
 bool layer_quantized(const struct part *part, const char *path);
 /* Whether the group is the low-rank branch of a linear layer, and so not a layer of its own. */
 bool layer_is_branch(const struct part *part, const char *path);

@@ -76,7 +76,7 @@ static void visit(void *arg, const char *path)
 	if (s && block < s->blocks)
 		w->block[s->first + block] = true;
 	if (layer_ref_find(w->config, path, &layer) && selected(w->config, w->layers, &layer) &&
-	    layer_there(w->part, path) && !layer_is_branch(w->part, path))
+	    layer_exists(w->part, path) && !layer_is_branch(w->part, path))
 		layer_list_add(&w->list, &layer);
 }
 
@@ -87,7 +87,7 @@ static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 
 	(void)in;
 	if (layer_ref_row(layer) && w->block[layer_ref_block(w->config, layer)] &&
-	    !layer_there(w->part, layer->path))
+	    !layer_exists(w->part, layer->path))
 		die("%s: %s: has neither weight nor codes: not a linear layer", part_name(w->part),
 			layer->path);
 }

@@ -68,7 +68,7 @@ const struct stack *config_block(const struct config *c, const char *path, size_
 	return NULL;
 }
 
-const char *stack_below(const char *name, const char *path, size_t *expert)
+const char *stack_path_rest(const char *name, const char *path, size_t *expert)
 {
 	const size_t n = strcspn(name, "#");
 	char *end = (char *)(uintptr_t)path;
@@ -93,7 +93,7 @@ static bool find_row(const struct stack *s, size_t block, const char *rest, stru
 	for (size_t row = 0; block < s->blocks && s->arch->linear[row].name; row++) {
 		const struct linear_row *l = &s->arch->linear[row];
 		size_t expert;
-		const char *below = stack_below(l->name, rest, &expert);
+		const char *below = stack_path_rest(l->name, rest, &expert);
 
 		if (!below || *below)
 			continue;

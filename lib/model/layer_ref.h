@@ -75,5 +75,5 @@ char *stack_block_path(const struct stack *s, size_t block);
 const struct stack *config_block(const struct config *c, const char *path, size_t *block, const char **rest);
 /* The remainder of a path below a block after `name` ("" if equal), and the expert number; NULL if the path
  * does not begin with the name. */
-const char *stack_below(const char *name, const char *path, size_t *expert);
+const char *stack_path_rest(const char *name, const char *path, size_t *expert);
 #endif

@@ -108,9 +108,9 @@ static enum channels rows_of_role(enum role role)
 
 /* Adds the norms of a block; norm: their indices by place. */
 static void add_norms(struct residual *r, const struct config *c, const struct stack *s, size_t block,
-	int64_t norm[NORM_PLACES])
+	int64_t norm[NORM_POSITIONS])
 {
-	for (int i = 0; i < NORM_PLACES; i++) {
+	for (int i = 0; i < NORM_POSITIONS; i++) {
 		const bool before = i == BEFORE_ATTENTION || i == BEFORE_MLP;
 		const enum norm_use use = !before ? NORM_BRANCH : s->norms_last ? NORM_POST : NORM_PRE;
 		const char *name = s->arch->norm[i];
@@ -142,7 +142,7 @@ void residual_block(struct residual *r, const struct config *c, const struct sta
 {
 	const struct stream reads = stream_of(c, s);
 	const struct stream adds = s->arch->projector ? stream_of(c, config_last(c)) : reads;
-	int64_t norm[NORM_PLACES], at[ROLES];
+	int64_t norm[NORM_POSITIONS], at[ROLES];
 
 	add_norms(r, c, s, block, norm);
 	for (int i = 0; i < ROLES; i++)

@@ -77,7 +77,7 @@ bool shard_has(const struct shard *s, const struct part *part, const struct conf
 	return (p.s ? (p.s->first + p.block) % s->n : 0) == s->i - 1;
 }
 
-void shard_leave(struct output *out, const struct part *part, const struct config *c)
+void shard_write_empty(struct output *out, const struct part *part, const struct config *c)
 {
 	const struct at_block p = place_of(part, c);
 	char *path = p.s ? stack_block_path(p.s, p.block) : NULL;

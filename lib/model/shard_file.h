@@ -27,5 +27,5 @@ void shard_check(const struct shard *s, const char *name, const struct config *c
 /* Whether this part of a model belongs to the shard. */
 bool shard_has(const struct shard *s, const struct part *part, const struct config *c);
 /* Writes an empty group instead of the part's block, or an empty part if it has no block. */
-void shard_leave(struct output *out, const struct part *part, const struct config *c);
+void shard_write_empty(struct output *out, const struct part *part, const struct config *c);
 #endif

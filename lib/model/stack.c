@@ -82,11 +82,11 @@ enum rope_blocks stack_rope(const struct stack *s, size_t block)
 	return s->arch->local_theta_key && s->slides[block] ? ROPE_SLIDING : ROPE_FULL;
 }
 
-struct row_place stack_rows(const struct stack *s, const struct linear_row *row)
+struct row_slice stack_rows(const struct stack *s, const struct linear_row *row)
 {
 	size_t groups = row->order == ROWS_INTERLEAVED ? s->kv_heads : 1;
 	size_t each = stack_out(s, row->role) / groups;
-	struct row_place p = { .groups = groups, .each = each, .rows = each * groups };
+	struct row_slice p = { .groups = groups, .each = each, .rows = each * groups };
 
 	for (const struct linear_row *l = s->arch->linear; row->fused && l->name; l++) {
 		if (l == row || !l->fused || strcmp(l->fused, row->fused))

@@ -65,10 +65,10 @@ enum rope_blocks stack_rope(const struct stack *s, size_t block);
 
 /* The rows of a layer in the tensor [rows, ...] of a checkpoint: the tensor has `groups` equal parts; in
  * each of them the layer has `each` rows, after the first `before` rows. */
-struct row_place {
+struct row_slice {
 	size_t groups, each, before, rows;
 };
-struct row_place stack_rows(const struct stack *s, const struct linear_row *row);
+struct row_slice stack_rows(const struct stack *s, const struct linear_row *row);
 
 /* Whether solvers skip layers of the role unless named: they have few weights, and a large effect. */
 bool role_is_kept(enum role role);

@@ -268,7 +268,7 @@ char *tokens_digest(const struct part *part)
 	return digest_ids(t.dim[0], t.data);
 }
 
-void tokens_sign(struct output *out, size_t n, const int32_t id[n])
+void tokens_write_digest(struct output *out, size_t n, const int32_t id[n])
 {
 	char *digest = digest_ids(n, id);
 

@@ -67,11 +67,11 @@ void tokens_compare(const struct part *part, const char *name, const char *token
 
 /*
  * tokens_digest(): SHA-256 of the little-endian ids: the attribute tokens_sha256 of /tokens, which
- * aifs-order keeps, or, if it is absent, the digest of the stored ids; the caller frees it. tokens_sign()
- * writes the attribute for n ids.
+ * aifs-order keeps, or, if it is absent, the digest of the stored ids; the caller frees it.
+ * tokens_write_digest() writes the attribute for n ids.
  */
 char *tokens_digest(const struct part *part);
-void tokens_sign(struct output *out, size_t n, const int32_t id[n]);
+void tokens_write_digest(struct output *out, size_t n, const int32_t id[n]);
 
 /* Writes the attributes of /tokens. tokenizer: the text of tokenizer.json (NULL: none). The other values
  * are from it, or from the config. */

@@ -92,7 +92,8 @@ TARGET __attribute__((noinline)) static void NAME(parameters)(const struct packe
 
 /* Values of a chunk and their scales. whole: the chunk is in group g and has all its words. */
 INLINE void NAME(chunk)(const struct packed *p, enum packed_variant variant, int bits, bool whole,
-	size_t chunk, size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8], FLOATS s[2])
+	size_t chunk, size_t g, const uint32_t *w, const float *scale, const uint8_t *zero, FLOATS v[8],
+	FLOATS s[2])
 {
 	const size_t words = (size_t)bits * LANES / 4;
 	FLOATS z = SPLAT(variant == PACKED_INTEGER && zero ? zero[g] : -p->table[0]);

@@ -163,7 +163,7 @@ struct encoding tokenizer_encode(const struct tokenizer *t, size_t n, const char
 	if (utf8_valid(text, n) == n) {
 		split_added(&e, &t->raw, (struct piece){ n, text, NULL, true }, encode_raw);
 	} else {
-		weighted_mend(&mended, n, text);
+		weighted_put_valid(&mended, n, text);
 		split_added(&e, &t->raw, weighted_piece(&mended, true), encode_raw);
 		weighted_free(&mended);
 	}

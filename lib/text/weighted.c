@@ -55,7 +55,7 @@ void weighted_copy(struct weighted *b, struct piece from)
 	b->n += from.n;
 }
 
-void weighted_mend(struct weighted *b, size_t n, const char text[n])
+void weighted_put_valid(struct weighted *b, size_t n, const char text[n])
 {
 	static const uint16_t weights[3][3] = { { 1, 0, 0 }, { 1, 1, 0 }, { 1, 1, 1 } };
 

@@ -39,7 +39,7 @@ void weighted_reserve(struct weighted *b, size_t n);	/* allocates n more bytes; 
 void weighted_put(struct weighted *b, size_t n, const char *s, size_t weight);
 void weighted_copy(struct weighted *b, struct piece from);	/* appends */
 /* Appends a text; each sequence of bytes that is not valid UTF-8 becomes U+FFFD (utf8.h). */
-void weighted_mend(struct weighted *b, size_t n, const char text[n]);
+void weighted_put_valid(struct weighted *b, size_t n, const char text[n]);
 void weighted_swap(struct weighted *a, struct weighted *b);
 void weighted_free(struct weighted *b);
 struct piece weighted_piece(const struct weighted *b, bool first);

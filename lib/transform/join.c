@@ -61,7 +61,7 @@ static size_t choose_layer(struct join *j, const char *path)
 		const struct part *part = part_of(j, k);
 		size_t *first;
 
-		if (!layer_there(part, path))
+		if (!layer_exists(part, path))
 			continue;
 		first = layer_quantized(part, path) ? &quantized : &plain;
 		if (*first == j->n)
@@ -119,7 +119,7 @@ static bool is_of_layer(const struct choices *c, const char *path)
 static bool is_layer(const struct join *j, const char *path)
 {
 	for (size_t k = 0; k < j->n; k++)
-		if (part_has(part_of(j, k), path) && layer_there(part_of(j, k), path))
+		if (part_has(part_of(j, k), path) && layer_exists(part_of(j, k), path))
 			return true;
 	return false;
 }

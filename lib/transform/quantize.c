@@ -186,7 +186,7 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 	const char *path = t->layer.path, *file = part_name(q->reference);
 	const struct linear *l = &t->layer.linear, *y = &t->reference.linear;
 
-	if (!layer_there(q->reference, path))
+	if (!layer_exists(q->reference, path))
 		die("%s: %s: is missing; %s has it", file, path, part_name(part));
 	t->reference = layer_read(q->reference, path, l->out, l->in);
 	if (!y->weight)
@@ -466,7 +466,7 @@ void quantize_finished(void *arg, const struct filter *f)
 	}
 	filter_report(f, table_of(z, f));
 	q->done += list.n;
-	if (q->pass && !f->all_there)
+	if (q->pass && !f->all_finished)
 		q->pass(q->arg, f->result);
 	layer_list_free(&list);
 }

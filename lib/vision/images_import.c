@@ -149,7 +149,7 @@ static void write_tokens(struct output *out, const struct part *from, const stru
 		span[i][0] = (int64_t)image[i].first, span[i][1] = (int64_t)image[i].n;
 	}
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, y->id, y->n));
-	tokens_sign(out, y->n, y->id);
+	tokens_write_digest(out, y->n, y->id);
 	output_attributes(out, from, "/tokens");
 	output_write(out, "/modality", tensor_1d(TENSOR_U8, y->modality, y->n));
 	output_write(out, "/image_grid", tensor_2d(TENSOR_I32, grid, images, 3));
