@@ -71,7 +71,7 @@ int main(int argc, char *argv[])
 		misuse("--adapter and -o are the same folder");
 	if (o.skip_compute && !o.allow_rounding)
 		misuse("--skip-compute changes the weights: it requires --allow-rounding");
-	option_refuse(target_at(to)->idle, xformat("--to %s", target_at(to)->name));
+	option_refuse(target_at(to)->unused_options, xformat("--to %s", target_at(to)->name));
 	report_open(&report);
 
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);

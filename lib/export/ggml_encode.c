@@ -77,7 +77,7 @@ static bool put_half(uint8_t y[2], float x, struct ggml_rounding *r)
 	half_narrow(1, &h, &x, HALF_F16);
 	half_widen(1, &back, &h, HALF_F16);
 	memcpy(y, &h, sizeof h);
-	r->beyond += !isfinite(back);
+	r->overflows += !isfinite(back);
 	return back == x;
 }
 

@@ -33,7 +33,7 @@ bool ggml_groups_fit(const struct linear *l);
 /* If d or m is not a half float, it is rounded to nearest and counted. A half float has 11 bits, so zero
  * point times scale is a half float if the scale has at most 7 significant bits (Q4_1), or 6 (Q5_1). */
 struct ggml_rounding {
-	size_t blocks, beyond;		/* blocks with a d or m that is rounded; that becomes infinite */
+	size_t blocks, overflows;	/* blocks with a d or m that is rounded; that becomes infinite */
 	double error;			/* sum of squares of the changes of weights */
 };
 /* Encodes a row as in / 32 blocks. Adds to *r. */

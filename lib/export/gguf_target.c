@@ -36,7 +36,7 @@ struct gguf_file {
 };
 
 /* The name in GGUF of a tensor of transformers, its row, and the number of its expert. */
-struct name { char *theirs; const struct gguf_name *row; size_t expert; };
+struct name { char *gguf; const struct gguf_name *row; size_t expert; };
 
 /* Reads the digits of the name that match a mark of the pattern, and advances *s. */
 static bool match_number(const char **s, char number[NUMBER])
@@ -67,23 +67,23 @@ static bool match(const char *pattern, const char *name, size_t n, char block[NU
 
 /* "blk.0.attn_q.weight" for "model.layers.0.self_attn.q_proj.weight"; a name without a row is a fatal
  * error. */
-static struct name name_of(const struct export *e, const char *ours)
+static struct name name_of(const struct export *e, const char *hf)
 {
 	const struct gguf_file *r = e->data;
-	const char *member = strrchr(ours, '.');
+	const char *member = strrchr(hf, '.');
 	char block[NUMBER] = "", expert[NUMBER] = "";
 	const struct gguf_name *row = r->row->names;
 
-	while (row->theirs && !match(row->ours, ours, (size_t)(member - ours), block, expert))
+	while (row->gguf && !match(row->hf, hf, (size_t)(member - hf), block, expert))
 		row++;
-	if (!row->theirs)
-		die("%s: %s: GGUF's %s has no such tensor", e->from, ours, r->row->name);
+	if (!row->gguf)
+		die("%s: %s: GGUF's %s has no such tensor", e->from, hf, r->row->name);
 
-	const char *mark = strchr(row->theirs, '#');
-	const int before = (int)(mark ? mark - row->theirs : 0);
+	const char *mark = strchr(row->gguf, '#');
+	const int before = (int)(mark ? mark - row->gguf : 0);
 
-	return (struct name){ mark ? xformat("%.*s%s%s%s", before, row->theirs, block, mark + 1, member) :
-		xformat("%s%s", row->theirs, member), row, strtoul(expert, NULL, 10) };
+	return (struct name){ mark ? xformat("%.*s%s%s%s", before, row->gguf, block, mark + 1, member) :
+		xformat("%s%s", row->gguf, member), row, strtoul(expert, NULL, 10) };
 }
 
 /* Rows of `bytes` bytes, from the order of transformers to that of the file; frees x if the orders differ. */
@@ -107,26 +107,26 @@ static size_t place_of(struct export *e, const struct name *name, uint32_t type,
 	const size_t all[] = { r->sizes.experts, dim[0], rank > 1 ? dim[1] : 0 };
 	struct experts *x = r->experts;
 
-	if (!strchr(name->row->ours, '@'))
-		return gguf_add(r->out, name->theirs, type, rank, dim, bytes);
+	if (!strchr(name->row->hf, '@'))
+		return gguf_add(r->out, name->gguf, type, rank, dim, bytes);
 	if (name->expert >= r->sizes.experts)
-		die("%s: %s: has a weight of expert %zu, the model has %zu experts", e->from, name->theirs,
+		die("%s: %s: has a weight of expert %zu, the model has %zu experts", e->from, name->gguf,
 			name->expert, r->sizes.experts);
-	while (x < r->experts + r->stacks && strcmp(x->name, name->theirs))
+	while (x < r->experts + r->stacks && strcmp(x->name, name->gguf))
 		x++;
 	if (x == r->experts + r->stacks) {
-		const size_t at = gguf_add(r->out, name->theirs, type, 3, all, bytes * r->sizes.experts);
+		const size_t at = gguf_add(r->out, name->gguf, type, 3, all, bytes * r->sizes.experts);
 
 		r->experts = xgrow(r->experts, r->stacks + 1, sizeof *r->experts);
 		x = r->experts + r->stacks++;
-		*x = (struct experts){ xformat("%s", name->theirs), at, bytes, 0, type };
+		*x = (struct experts){ xformat("%s", name->gguf), at, bytes, 0, type };
 	}
 	if (x->type != type)
 		die("%s: %s: expert %zu has weights of another format than earlier experts; GGUF has one "
-			"type for all experts", e->from, name->theirs, name->expert);
+			"type for all experts", e->from, name->gguf, name->expert);
 	if (x->bytes != bytes)
 		die("%s: %s: expert %zu has %zu bytes of weights, earlier experts have %zu", e->from,
-			name->theirs, name->expert, bytes, x->bytes);
+			name->gguf, name->expert, bytes, x->bytes);
 	x->n++;
 	return x->at + name->expert * bytes;
 }
@@ -147,7 +147,7 @@ static void put_plain(struct export *e, const struct name *name, enum half_type 
 		dtype = HALF_NONE;
 	for (size_t i = 0; l->plus != 0 && i < rows * columns; i++)
 		x[i] += l->plus;
-	y = folder_narrow(e, name->theirs, dtype, rows * columns, x);
+	y = folder_narrow(e, name->gguf, dtype, rows * columns, x);
 	if (y != (char *)x)
 		free(x);
 	y = stored_order(r, l, rows, bytes, y);
@@ -218,12 +218,12 @@ static void check_rounding(const struct export *e, const struct export_weight *w
 	double sum, change;
 
 	for (size_t i = 0; i < w->rows; i++) {
-		all.blocks += r[i].blocks, all.beyond += r[i].beyond;
+		all.blocks += r[i].blocks, all.overflows += r[i].overflows;
 		all.error += r[i].error;
 	}
 	if (!all.blocks)
 		return;
-	if (all.beyond)
+	if (all.overflows)
 		die("%s: %s: has scales beyond the range of f16, as %s needs; --blocks none writes it "
 			"plainly", e->from, w->layer->path, type->name);
 	if (!e->options.allow_rounding)
@@ -320,10 +320,10 @@ static void begin(struct export *e)
 	r->out = gguf_create(e->to);
 	gguf_put_config(r->out, r->row, e->config);
 	put_tokenizer(e);
-	for (const struct gguf_name *n = r->row->names; n->theirs; n++)
-		room += 2 * (strchr(n->theirs, '#') ? r->blocks : 1) *
-			gguf_entry_bytes(strlen(n->theirs) + NUMBER, 3);
-	gguf_room(r->out, room + GGUF_ROPE_TENSORS * gguf_entry_bytes(2 * NUMBER, 1));
+	for (const struct gguf_name *n = r->row->names; n->gguf; n++)
+		room += 2 * (strchr(n->gguf, '#') ? r->blocks : 1) *
+			gguf_entry_bytes(strlen(n->gguf) + NUMBER, 3);
+	gguf_reserve_table(r->out, room + GGUF_ROPE_TENSORS * gguf_entry_bytes(2 * NUMBER, 1));
 	gguf_put_rope(r->out, r->row, e->config);
 	gguf_check_config(r->out, r->row, e->config, e->from);
 }
@@ -350,18 +350,18 @@ static void weight(struct export *e, const struct export_weight *w)
 		put_plain(e, &name, e->options.dtype, 2,
 			(size_t []){ w->rows, w->columns }, export_dense(w));
 	free(whole);
-	free(name.theirs);
+	free(name.gguf);
 }
 
-static void tensor(struct export *e, const char *ours, const struct tensor *t)
+static void tensor(struct export *e, const char *hf, const struct tensor *t)
 {
 	const size_t n = tensor_count(t);
-	struct name name = name_of(e, ours);
+	struct name name = name_of(e, hf);
 	float *x = xalloc(n, sizeof *x);
 
 	half_widen(n, x, t->data, tensor_half(t->type));
 	put_plain(e, &name, HALF_NONE, t->rank, t->dim, x);
-	free(name.theirs);
+	free(name.gguf);
 }
 
 static void end(struct export *e)

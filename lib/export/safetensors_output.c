@@ -25,7 +25,7 @@ struct waiting {
 struct safetensors_output {
 	struct folder *folder;
 	const char *stem;
-	size_t least, room;		/* min room of a header; room of the current one */
+	size_t min_room, room;		/* min room of a header; room of the current one */
 	size_t shard_bytes, total;	/* total: bytes of data of all files */
 	size_t files;
 	int fd;				/* of the current file; -1: none */
@@ -44,7 +44,8 @@ struct safetensors_output *safetensors_create(struct folder *folder, const char 
 	struct safetensors_output *s = xalloc(1, sizeof *s);
 
 	*s = (struct safetensors_output){ .folder = folder, .stem = stem, .shard_bytes = shard_bytes,
-		.least = room < SAFETENSORS_ROOM ? room : SAFETENSORS_ROOM, .fd = -1, .map = json_object() };
+		.min_room = room < SAFETENSORS_ROOM ? room : SAFETENSORS_ROOM, .fd = -1,
+		.map = json_object() };
 	return s;
 }
 
@@ -65,7 +66,7 @@ static void begin_file(struct safetensors_output *s, size_t entry)
 	s->path = xformat("%s/%s", s->folder->path, name);
 	s->used = sizeof start - 1;
 	s->reserved = s->used + 1;	/* with the final brace */
-	s->room = ceil_div(max(s->least, s->reserved + entry), ALIGN) * ALIGN;
+	s->room = ceil_div(max(s->min_room, s->reserved + entry), ALIGN) * ALIGN;
 	s->header = xalloc(s->room, 1);
 	memcpy(s->header, start, s->used);
 	s->data = 0;

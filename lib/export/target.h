@@ -66,7 +66,7 @@ struct export {
 
 struct target {
 	const char *name, *what;	/* value of --to, its text in --help */
-	const char *idle;		/* options of model-export without effect, separated by blanks */
+	const char *unused_options;	/* options of model-export without effect, separated by blanks */
 	void (*begin)(struct export *e);	/* config and text are set */
 	void (*weight)(struct export *e, const struct export_weight *w);
 	void (*tensor)(struct export *e, const char *name, const struct tensor *t);	/* f32, f16 or bf16 */

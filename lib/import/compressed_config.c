@@ -33,7 +33,7 @@ struct compressed_config {
 	struct group *group;
 	size_t groups;
 	int version;			/* 1000 major + minor; VERSION_ABSENT */
-	bool told;			/* a warning that inputs are not rounded was printed */
+	bool warned;			/* a warning that inputs are not rounded was printed */
 };
 
 static const char *string_at(const json_t *o, const char *key)
@@ -240,12 +240,12 @@ static void set_inputs(struct compressed_config *c, struct compressed_rule *r, c
 		r->scheme.inputs = token ? COMPRESSED_TOKEN : COMPRESSED_STATIC;
 		return;
 	}
-	r->inputs_left = true;
-	if (!c->told)
+	r->inputs_ignored = true;
+	if (!c->warned)
 		warn("%s: 'quantization_config': %s: inputs of %ju bits with scales by '%s' are not "
 			"supported: inputs are not rounded", c->file, r->name,
 			(uintmax_t)json_integer_value(json_object_get(a, "num_bits")), strategy);
-	c->told = true;
+	c->warned = true;
 }
 
 static void add_group(struct compressed_config *c, const char *name, const json_t *o, const char *format)

@@ -25,7 +25,7 @@ struct compressed_rule {
 	size_t block[2];		/* rows and columns under one scale; COMPRESSED_BLOCK only */
 	bool indexed;			/* weight_g_idx stores the group of each column */
 	bool inputs_float;		/* inputs are FP8, not int8 */
-	bool inputs_left;		/* the rounding of inputs is not supported and left out */
+	bool inputs_ignored;		/* the rounding of inputs is not supported and left out */
 	const char *name;		/* of the group, for messages */
 };
 struct compressed_config;

@@ -59,7 +59,7 @@ static void shape_of(struct packed_layer *l, size_t dim[2])
 
 	check_stored(l);
 	if (f->layout == COMPRESSED_WORDS) {
-		const int64_t *shape = packed_take(l, "weight_shape", "I64", 1, (size_t[]){ 2 }).data;
+		const int64_t *shape = packed_member_data(l, "weight_shape", "I64", 1, (size_t[]){ 2 }).data;
 
 		if (shape[0] < 1 || shape[1] < 1 || shape[0] > LINEAR_MAX || shape[1] > LINEAR_MAX)
 			packed_refuse(l, "weight_shape", "is [%jd, %jd], expected rows and columns",
@@ -67,7 +67,7 @@ static void shape_of(struct packed_layer *l, size_t dim[2])
 		dim[0] = (size_t)shape[0], dim[1] = (size_t)shape[1];
 		return;
 	}
-	t = packed_take(l, f->member, f->dtype, 2, (size_t[]){ 0, 0 });
+	t = packed_member_data(l, f->member, f->dtype, 2, (size_t[]){ 0, 0 });
 	dim[0] = t.dim[0];
 	dim[1] = f->layout == COMPRESSED_PAIRS ? 2 * t.dim[1] : t.dim[1];
 	if (!dim[0] || !dim[1])
@@ -124,7 +124,7 @@ static void read_coded_scales(struct reading *r, const struct format *f)
 	format_parse(&fp8, "e4m3fn");
 	r->y = source_layer_make(r->dim[0], r->dim[1], f, group_of(r->rule));
 	scale_extents(r, dim);
-	code = packed_take(r->l, "weight_scale", how->scale_dtype, 2, dim).data;
+	code = packed_member_data(r->l, "weight_scale", how->scale_dtype, 2, dim).data;
 	for (size_t i = 0; i < r->y.codes.scales; i++) {
 		if (code[i] == 255 || (!exponents && code[i] == 127))
 			packed_refuse(r->l, "weight_scale", "holds code %u, which is NaN", code[i]);
@@ -153,7 +153,7 @@ static void read_order(struct reading *r)
 
 	if (!r->rule->indexed)
 		return;
-	index = packed_take(r->l, "weight_g_idx", "I32", 1, &r->dim[1]).data;
+	index = packed_member_data(r->l, "weight_g_idx", "I32", 1, &r->dim[1]).data;
 	memcpy(c->group_index, index, r->dim[1] * sizeof *index);
 	for (size_t i = 0; i < r->dim[1]; i++)
 		c->needs_group_index |= c->group < 1 || (size_t)index[i] != i / (size_t)c->group;
@@ -165,7 +165,7 @@ static void read_inputs(struct reading *r)
 	const enum compressed_inputs how = r->rule->scheme.inputs;
 	float *scale;
 
-	for (size_t i = 0; r->rule->inputs_left && i < sizeof left / sizeof *left; i++)
+	for (size_t i = 0; r->rule->inputs_ignored && i < sizeof left / sizeof *left; i++)
 		if (packed_has(r->l, left[i]))
 			packed_skip(r->l, left[i]);
 	if (how == COMPRESSED_PLAIN)
@@ -219,7 +219,7 @@ static void read_byte_zeros(struct reading *r)
 	size_t dim[2];
 
 	scale_extents(r, dim);
-	shift(r, "weight_zero_point", c->scales, c->zero, packed_take(r->l, "weight_zero_point",
+	shift(r, "weight_zero_point", c->scales, c->zero, packed_member_data(r->l, "weight_zero_point",
 		"I8", tensor ? 1 : 2, tensor ? one : dim).data);
 }
 
@@ -228,7 +228,7 @@ static void read_packed_zeros(struct reading *r)
 {
 	const struct codes *c = &r->y.codes;
 	const size_t words = words_of(r, c->out);
-	const uint32_t *word = packed_take(r->l, "weight_zero_point", "I32", 2,
+	const uint32_t *word = packed_member_data(r->l, "weight_zero_point", "I32", 2,
 		(size_t[]){ words, c->groups }).data;
 
 	for (size_t row = 0; row < c->out; row++)
@@ -281,12 +281,13 @@ static void read_codes(struct reading *r)
 {
 	const struct compressed_scheme *s = &r->rule->scheme;
 	const struct compressed_format *f = s->format;
-	struct safetensors_raw t = packed_take(r->l, f->member, f->dtype, 2, (size_t[]){ r->dim[0], 0 });
+	struct safetensors_raw t = packed_member_data(r->l, f->member, f->dtype, 2,
+		(size_t[]){ r->dim[0], 0 });
 
 	switch (f->layout) {
 	case COMPRESSED_WORDS:
 		r->dense = compressed_config_dense(r->l->p->data, r->dim[1], s->bits, t.dim[1]);
-		t = packed_take(r->l, f->member, f->dtype, 2,
+		t = packed_member_data(r->l, f->member, f->dtype, 2,
 			(size_t[]){ r->dim[0], words_of(r, r->dim[1]) });
 		read_words(r, t);
 		break;

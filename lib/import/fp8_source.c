@@ -52,7 +52,7 @@ static void close_config(struct packed *p)
 
 static void shape_of(struct packed_layer *l, size_t dim[2])
 {
-	const struct safetensors_raw t = packed_take(l, "weight", "F8_E4M3", 2, (size_t[]){ 0, 0 });
+	const struct safetensors_raw t = packed_member_data(l, "weight", "F8_E4M3", 2, (size_t[]){ 0, 0 });
 
 	dim[0] = t.dim[0], dim[1] = t.dim[1];
 	if (!dim[0] || !dim[1])
@@ -81,7 +81,7 @@ static struct source_layer read_layer(struct packed_layer *l, const size_t dim[2
 
 	format_parse(&f, "e4m3fn");
 	y = packed_scaled(l, member, dim, f, tensor ? -1 : (long)c->block[1], c->block[0]);
-	memcpy(y.codes.codes, packed_take(l, "weight", "F8_E4M3", 2, dim).data, dim[0] * dim[1]);
+	memcpy(y.codes.codes, packed_member_data(l, "weight", "F8_E4M3", 2, dim).data, dim[0] * dim[1]);
 	if (c->is_static)
 		read_inputs(l, &y);
 	return y;

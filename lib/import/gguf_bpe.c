@@ -59,14 +59,14 @@ static const struct gguf_pre *find_pre(const struct gguf_vocabulary *v)
 
 static json_t *byte_level(const struct gguf_vocabulary *v, bool words)
 {
-	return gguf_made(v,
+	return gguf_json_checked(v,
 		json_pack("{s:s, s:b, s:b, s:b}", "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets",
 			1, "use_regex", words));
 }
 
 static json_t *pre_tokenizer(const struct gguf_vocabulary *v, const struct gguf_pre *p)
 {
-	json_t *list = gguf_made(v, json_array());
+	json_t *list = gguf_json_checked(v, json_array());
 
 	for (size_t i = 0; i < GGUF_SPLITS && p->split[i]; i++)
 		gguf_append(v, list,
@@ -81,7 +81,7 @@ static json_t *pre_tokenizer(const struct gguf_vocabulary *v, const struct gguf_
 static json_t *read_merges(const struct gguf_vocabulary *v)
 {
 	static const char key[] = GGUF_MERGES;
-	json_t *list = gguf_made(v, json_array());
+	json_t *list = gguf_json_checked(v, json_array());
 	size_t n;
 	struct gguf_text *merge = gguf_strings(v->g, key, &n);
 
@@ -117,7 +117,7 @@ json_t *gguf_byte_bpe(const struct gguf_vocabulary *v)
 	return json_pack("{s:s, s:n, s:n, s:o, s:n, s:o, s:o, s:o, s:o}", "version", "1.0", "truncation",
 		"padding", "added_tokens", gguf_added_tokens(v), "normalizer", "pre_tokenizer",
 		pre_tokenizer(v, p), "post_processor", gguf_post_processor(v, p->bos, false), "decoder",
-		byte_level(v, true), "model", gguf_made(v, model));
+		byte_level(v, true), "model", gguf_json_checked(v, model));
 }
 
 /* --- export --- */
@@ -151,11 +151,11 @@ static bool take_part(struct cuts *c, const json_t *p)
 {
 	if (c->done)
 		return false;
-	if (gguf_said_type(p, "Split"))
+	if (gguf_step_is(p, "Split"))
 		return take_split(c, p);
-	if (gguf_said_type(p, "Digits"))
+	if (gguf_step_is(p, "Digits"))
 		return c->digits = has_flag(p, "individual_digits", false);
-	c->done = gguf_said_type(p, "ByteLevel") && !has_flag(p, "add_prefix_space", true);
+	c->done = gguf_step_is(p, "ByteLevel") && !has_flag(p, "add_prefix_space", true);
 	c->words = has_flag(p, "use_regex", true);
 	return c->done;
 }
@@ -174,7 +174,7 @@ static bool same_cuts(const struct gguf_pre *p, const struct cuts *c)
 static const char *pre_of(const json_t *root, bool ignore_merges)
 {
 	const json_t *part[GGUF_SPLITS + 2];
-	const size_t n = gguf_said_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers",
+	const size_t n = gguf_step_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers",
 		GGUF_SPLITS + 2, part);
 	struct cuts c = { .n = 0 };
 	const struct gguf_pre *p = gguf_pres;
@@ -208,17 +208,17 @@ static char *check_merges(const struct gguf_vocabulary *v, const json_t *list)
 	return NULL;
 }
 
-char *gguf_byte_bpe_said(const struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s)
+char *gguf_byte_bpe_keys(const struct gguf_vocabulary *v, const json_t *root, struct gguf_tokenizer_keys *s)
 {
 	enum { NORMALIZERS = 1 };
 	const json_t *model = json_object_get(root, "model"), *part[NORMALIZERS];
-	const size_t n = gguf_said_parts(json_object_get(root, "normalizer"), "normalizers", NORMALIZERS,
+	const size_t n = gguf_step_parts(json_object_get(root, "normalizer"), "normalizers", NORMALIZERS,
 		part);
 
 	s->pre = pre_of(root, has_flag(model, "ignore_merges", false));
 	if (!s->pre)
 		return xformat("its pre-tokenizer has no name in tokenizer.ggml.pre");
-	if (n > NORMALIZERS || (n && !gguf_said_type(part[0], "NFC")))
+	if (n > NORMALIZERS || (n && !gguf_step_is(part[0], "NFC")))
 		return xformat("it normalizes texts");
 	if (has_flag(model, "byte_fallback", false))
 		return xformat("it has byte_fallback and a byte-level vocabulary");

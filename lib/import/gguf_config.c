@@ -10,15 +10,15 @@
 
 enum { LIST = 512, WIDE = 1 << 20 };
 
-void gguf_put(const struct gguf_making *m, const char *ours, json_t *v)
+void gguf_put(const struct gguf_config_builder *m, const char *hf, json_t *v)
 {
-	if (json_object_set_new(m->config, ours, v))
+	if (json_object_set_new(m->config, hf, v))
 		die("%s: out of memory", m->path);
 }
 
-static void put_size(const struct gguf_making *m, const char *ours, size_t n)
+static void put_size(const struct gguf_config_builder *m, const char *hf, size_t n)
 {
-	gguf_put(m, ours, json_integer((json_int_t)n));
+	gguf_put(m, hf, json_integer((json_int_t)n));
 }
 
 double gguf_shortest(double v)
@@ -28,20 +28,20 @@ double gguf_shortest(double v)
 	return (double)(float)v == v ? strtod(number_text_float((float)v, text), NULL) : v;
 }
 
-const struct gguf_key *gguf_key_of(const struct gguf_making *m, enum gguf_kind kind)
+const struct gguf_key *gguf_key_of(const struct gguf_config_builder *m, enum gguf_kind kind)
 {
-	for (const struct gguf_key *k = m->row->keys; k->theirs; k++)
+	for (const struct gguf_key *k = m->row->keys; k->gguf; k++)
 		if (k->kind == kind)
 			return k;
 	return NULL;
 }
 
-char *gguf_full_key(const struct gguf_making *m, const struct gguf_key *k)
+char *gguf_full_key(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	return xformat("%s.%s", m->row->name, k->theirs);
+	return xformat("%s.%s", m->row->name, k->gguf);
 }
 
-static bool read_size(const struct gguf_making *m, const struct gguf_key *k, size_t *v)
+static bool read_size(const struct gguf_config_builder *m, const struct gguf_key *k, size_t *v)
 {
 	char *name = gguf_full_key(m, k);
 	int64_t n;
@@ -55,7 +55,7 @@ static bool read_size(const struct gguf_making *m, const struct gguf_key *k, siz
 	return there;
 }
 
-static bool read_real(const struct gguf_making *m, const struct gguf_key *k, double *v)
+static bool read_real(const struct gguf_config_builder *m, const struct gguf_key *k, double *v)
 {
 	char *name = gguf_full_key(m, k);
 	bool there = gguf_real(m->g, name, v);
@@ -64,95 +64,95 @@ static bool read_real(const struct gguf_making *m, const struct gguf_key *k, dou
 	return there;
 }
 
-bool gguf_size_of(const struct gguf_making *m, enum gguf_kind kind, size_t *v)
+bool gguf_size_of(const struct gguf_config_builder *m, enum gguf_kind kind, size_t *v)
 {
-	for (const struct gguf_key *k = m->row->keys; k->theirs; k++)
+	for (const struct gguf_key *k = m->row->keys; k->gguf; k++)
 		if (k->kind == kind && read_size(m, k, v))
 			return true;
 	return false;
 }
 
-bool gguf_real_of(const struct gguf_making *m, enum gguf_kind kind, double *v)
+bool gguf_real_of(const struct gguf_config_builder *m, enum gguf_kind kind, double *v)
 {
-	for (const struct gguf_key *k = m->row->keys; k->theirs; k++)
+	for (const struct gguf_key *k = m->row->keys; k->gguf; k++)
 		if (k->kind == kind && read_real(m, k, v))
 			return true;
 	return false;
 }
 
-static _Noreturn void missing(const struct gguf_making *m, const struct gguf_key *k)
+static _Noreturn void missing(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	die("%s: %s.%s: is missing, every such file needs it", m->path, m->row->name,
-		k->theirs);
+		k->gguf);
 }
 
 /* --- one function per kind: writes the key, if present, into config.json --- */
 
-typedef void put_key(const struct gguf_making *m, const struct gguf_key *k);
+typedef void put_key(const struct gguf_config_builder *m, const struct gguf_key *k);
 
-static void put_plain_size(const struct gguf_making *m, const struct gguf_key *k)
+static void put_plain_size(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	size_t n;
 
 	if (read_size(m, k, &n))
-		put_size(m, k->ours, n);
+		put_size(m, k->hf, n);
 	else if (k->required)
 		missing(m, k);
 }
 
-static void put_real(const struct gguf_making *m, const struct gguf_key *k)
+static void put_real(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	double v;
 
 	if (read_real(m, k, &v))
-		gguf_put(m, k->ours, json_real(gguf_shortest(v)));
+		gguf_put(m, k->hf, json_real(gguf_shortest(v)));
 	else if (k->required)
 		missing(m, k);
 }
 
-static void put_flag(const struct gguf_making *m, const struct gguf_key *k)
+static void put_flag(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	char *name = gguf_full_key(m, k);
 	bool flag;
 
 	if (gguf_flag(m->g, name, &flag))
-		gguf_put(m, k->ours, json_boolean(flag));
+		gguf_put(m, k->hf, json_boolean(flag));
 	else if (k->required)
 		missing(m, k);
 	free(name);
 }
 
-static void put_tensor(const struct gguf_making *m, const struct gguf_key *k)
+static void put_tensor(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	gguf_put(m, k->ours, json_boolean(gguf_tensor(m->g, k->theirs)));
+	gguf_put(m, k->hf, json_boolean(gguf_tensor(m->g, k->gguf)));
 }
 
-static void put_no_tensor(const struct gguf_making *m, const struct gguf_key *k)
+static void put_no_tensor(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	gguf_put(m, k->ours, json_boolean(!gguf_tensor(m->g, k->theirs)));
+	gguf_put(m, k->hf, json_boolean(!gguf_tensor(m->g, k->gguf)));
 }
 
-static void put_true(const struct gguf_making *m, const struct gguf_key *k)
+static void put_true(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	gguf_put(m, k->ours, json_true());
+	gguf_put(m, k->hf, json_true());
 }
 
-static void put_heads(const struct gguf_making *m, const struct gguf_key *k)
+static void put_heads(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	put_size(m, k->ours, m->sizes.heads);
+	put_size(m, k->hf, m->sizes.heads);
 }
 
-static void put_kv_heads(const struct gguf_making *m, const struct gguf_key *k)
+static void put_kv_heads(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	if (!k->ours && m->sizes.kv_heads != m->sizes.heads)
+	if (!k->hf && m->sizes.kv_heads != m->sizes.heads)
 		die("%s: %s.%s: is %zu, a %s needs the number of heads, %zu", m->path, m->row->name,
-			k->theirs, m->sizes.kv_heads, m->row->class, m->sizes.heads);
-	if (k->ours)
-		put_size(m, k->ours, m->sizes.kv_heads);
+			k->gguf, m->sizes.kv_heads, m->row->class, m->sizes.heads);
+	if (k->hf)
+		put_size(m, k->hf, m->sizes.kv_heads);
 }
 
 /* Hidden size / heads; 0 if the sizes are invalid, which config.c reports. */
-static size_t head_width(const struct gguf_making *m)
+static size_t head_width(const struct gguf_config_builder *m)
 {
 	const struct gguf_sizes *s = &m->sizes;
 	size_t hidden = 0;
@@ -161,48 +161,48 @@ static size_t head_width(const struct gguf_making *m)
 	return s->heads && s->kv_heads && hidden <= WIDE && hidden % s->heads == 0 ? hidden / s->heads : 0;
 }
 
-static void put_key_length(const struct gguf_making *m, const struct gguf_key *k)
+static void put_key_length(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	const size_t n = m->sizes.head_dim;
 
-	if (!k->ours && n != head_width(m))
+	if (!k->hf && n != head_width(m))
 		die("%s: %s.%s: is %zu, a %s needs %zu, hidden size / heads", m->path, m->row->name,
-			k->theirs, n, m->row->class, head_width(m));
-	if (k->ours && n)
-		put_size(m, k->ours, n);
+			k->gguf, n, m->row->class, head_width(m));
+	if (k->hf && n)
+		put_size(m, k->hf, n);
 }
 
-static void check_value_length(const struct gguf_making *m, const struct gguf_key *k)
+static void check_value_length(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	size_t n = m->sizes.head_dim;
 
 	if (read_size(m, k, &n) && n != m->sizes.head_dim)
 		die("%s: %s.%s: is %zu, expected the length of keys, %zu", m->path, m->row->name,
-			k->theirs, n, m->sizes.head_dim);
+			k->gguf, n, m->sizes.head_dim);
 }
 
-static void put_scale(const struct gguf_making *m, const struct gguf_key *k)
+static void put_scale(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	size_t blocks = 0;
 
 	gguf_size_of(m, GGUF_BLOCKS, &blocks);
-	put_size(m, k->ours, blocks == m->row->scale_blocks ? head_width(m) : m->sizes.head_dim);
+	put_size(m, k->hf, blocks == m->row->scale_blocks ? head_width(m) : m->sizes.head_dim);
 }
 
-static void put_window(const struct gguf_making *m, const struct gguf_key *k)
+static void put_window(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	size_t window = 0, context = 0;
 	bool there = read_size(m, k, &window);
 
 	gguf_size_of(m, GGUF_CONTEXT, &context);
-	if (there && k->ours)
-		gguf_put(m, k->ours, window ? json_integer((json_int_t)window) : json_null());
+	if (there && k->hf)
+		gguf_put(m, k->hf, window ? json_integer((json_int_t)window) : json_null());
 	else if (window && window < context)
 		die("%s: %s.%s: is %zu, expected attention to all positions", m->path, m->row->name,
-			k->theirs, window);
+			k->gguf, window);
 }
 
-static void put_vocab(const struct gguf_making *m, const struct gguf_key *k)
+static void put_vocab(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	const struct gguf_tensor *embedding = gguf_tensor(m->g, GGUF_EMBEDDING);
 	struct gguf_text *tokens;
@@ -214,16 +214,16 @@ static void put_vocab(const struct gguf_making *m, const struct gguf_key *k)
 		n = named;
 	else if (!tokens && embedding && embedding->rank == 2)
 		n = embedding->dim[0];
-	put_size(m, k->ours, n);
+	put_size(m, k->hf, n);
 }
 
-static void put_id(const struct gguf_making *m, const struct gguf_key *k)
+static void put_id(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	char *kind = gguf_string(m->g, GGUF_TOKENIZER);
 	int64_t id = kind && !strcmp(kind, "llama") ? (k->kind == GGUF_BOS ? 1 : 2) : -1;
 
-	gguf_integer(m->g, k->theirs, &id);
-	gguf_put(m, k->ours, id < 0 ? json_null() : json_integer(id));
+	gguf_integer(m->g, k->gguf, &id);
+	gguf_put(m, k->hf, id < 0 ? json_null() : json_integer(id));
 	free(kind);
 }
 
@@ -239,15 +239,15 @@ static put_key *const put[GGUF_KINDS] = {
 	[GGUF_BOS] = put_id, [GGUF_EOS] = put_id,
 };
 
-static void put_keys(const struct gguf_making *m, const struct gguf_key *keys)
+static void put_keys(const struct gguf_config_builder *m, const struct gguf_key *keys)
 {
-	for (const struct gguf_key *k = keys; k->theirs; k++)
+	for (const struct gguf_key *k = keys; k->gguf; k++)
 		if (put[k->kind])
 			put[k->kind](m, k);
 }
 
 /* Numbers of heads and experts and the width of a head: other keys and tensors depend on them. */
-static void read_sizes(struct gguf_making *m)
+static void read_sizes(struct gguf_config_builder *m)
 {
 	struct gguf_sizes *s = &m->sizes;
 
@@ -305,7 +305,7 @@ const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
 char *gguf_config(const struct gguf *g, const char *path, const struct gguf_row *row,
 	struct gguf_sizes *sizes)
 {
-	struct gguf_making m = { g, path, row, { 0 }, json_object() };
+	struct gguf_config_builder m = { g, path, row, { 0 }, json_object() };
 	char *text;
 
 	if (!m.config)

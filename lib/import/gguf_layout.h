@@ -16,7 +16,7 @@ enum gguf_layout_name {
 	GGUF_AS_IS,
 	GGUF_TRANSPOSED,		/* transformers has [columns, rows], as Conv1D */
 	GGUF_PAIRS_Q, GGUF_PAIRS_K,	/* GGUF_ROWS_PAIRS for the heads of queries, of keys */
-	GGUF_HEADS_APART,	/* queries, keys, values; transformers has the three of a head together */
+	GGUF_SPLIT_QKV,	/* queries, keys, values; transformers has the three of a head together */
 	GGUF_PLUS_ONE,		/* x + 1, as F32 */
 	GGUF_ONE_ROW,		/* transformers has [1, n]; F32, as for routers */
 	GGUF_ROUTER,		/* F32 for any type of other weights */
@@ -28,7 +28,7 @@ enum gguf_rows {
 	/* The rows of each head in the order 0, d/2, 1, d/2 + 1, ..., so that the two channels of a rotary
 	 * pair are neighbours. */
 	GGUF_ROWS_PAIRS,
-	GGUF_ROWS_APART,	/* all queries, all keys, all values; transformers has them head by head */
+	GGUF_ROWS_SPLIT_QKV,	/* all queries, all keys, all values; transformers has them head by head */
 };
 
 struct gguf_layout {

@@ -40,7 +40,7 @@ static char *full(const struct gguf_row *row, const char *key)
 /* Without a key of the class, no key of GGUF is written. Rotated channels are the exception: all of them. */
 static void put_key(struct gguf_output *o, const char *name, const struct gguf_key *k, const struct config *c)
 {
-	const double v = k->value && (k->ours || k->kind == GGUF_ROTATED) ? k->value(c) : -1;
+	const double v = k->value && (k->hf || k->kind == GGUF_ROTATED) ? k->value(c) : -1;
 
 	if (k->kind == GGUF_SCALING && config_last(c)->rope[ROPE_FULL].kind == ROPE_LINEAR)
 		gguf_put_text(o, name, "linear");
@@ -59,9 +59,9 @@ static void put_factor(struct gguf_output *o, const struct gguf_row *row, const 
 	const struct gguf_key *k = row->keys;
 	char *name;
 
-	while (k->theirs && k->kind != GGUF_FACTOR)
+	while (k->gguf && k->kind != GGUF_FACTOR)
 		k++;
-	name = k->theirs && r->kind == ROPE_LINEAR ? full(row, k->theirs) : NULL;
+	name = k->gguf && r->kind == ROPE_LINEAR ? full(row, k->gguf) : NULL;
 	if (name)
 		gguf_put_real(o, name, r->factor);
 	free(name);
@@ -76,14 +76,14 @@ void gguf_put_config(struct gguf_output *o, const struct gguf_row *row, const st
 	gguf_put_text(o, GGUF_ARCHITECTURE, row->name);
 	gguf_put_text(o, GGUF_TYPE, "model");
 	gguf_put_size(o, GGUF_QUANTIZATION, 2);
-	for (const struct gguf_key *k = row->keys; k->theirs; k++) {
-		char *name = full(row, k->theirs);
+	for (const struct gguf_key *k = row->keys; k->gguf; k++) {
+		char *name = full(row, k->gguf);
 
 		put_key(o, name, k, c);
 		free(name);
 	}
-	for (const struct gguf_key *k = gguf_last_keys; k->theirs; k++)
-		put_key(o, k->theirs, k, c);
+	for (const struct gguf_key *k = gguf_last_keys; k->gguf; k++)
+		put_key(o, k->gguf, k, c);
 	put_factor(o, row, &config_last(c)->rope[ROPE_FULL]);
 }
 
@@ -119,11 +119,11 @@ void gguf_put_rope(struct gguf_output *o, const struct gguf_row *row, const stru
 
 	for (size_t i = 0; i < n && r->kind == ROPE_LLAMA3; i++)
 		v[i] = llama3_divisor(r, i, s->rotary);
-	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->theirs; k++)
-		if (!k->ours && r->kind == ROPE_LLAMA3)
-			put_numbers(o, k->theirs, n, v);
-		else if (k->ours && r->kind == ROPE_LONG && row->longrope)
-			put_numbers(o, k->theirs, n, r->part[!strcmp(k->ours, "long_factor")]);
+	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->gguf; k++)
+		if (!k->hf && r->kind == ROPE_LLAMA3)
+			put_numbers(o, k->gguf, n, v);
+		else if (k->hf && r->kind == ROPE_LONG && row->longrope)
+			put_numbers(o, k->gguf, n, r->part[!strcmp(k->hf, "long_factor")]);
 	free(v);
 }
 
@@ -225,9 +225,9 @@ static size_t future_tensors(const struct gguf_row *row, const struct config *c,
 {
 	size_t n = 0;
 
-	for (const struct gguf_key *k = row->keys; k->theirs; k++)
+	for (const struct gguf_key *k = row->keys; k->gguf; k++)
 		if (k->kind == GGUF_TENSOR && k->value(c) > 0)
-			name[n++] = k->theirs;
+			name[n++] = k->gguf;
 	return n;
 }
 

@@ -6,7 +6,7 @@
  *	const struct gguf_row *row = gguf_row_for(config, from);
  *
  *	gguf_put_config(o, row, config);
- *	gguf_room(o, bytes);
+ *	gguf_reserve_table(o, bytes);
  *	gguf_put_rope(o, row, config);
  *	gguf_check_config(o, row, config, from);
  */

@@ -129,7 +129,7 @@ static size_t padding_bytes(void)
 	return sizeof(uint64_t) + strlen(padding) + sizeof(uint32_t) + sizeof(uint64_t);
 }
 
-void gguf_room(struct gguf_output *o, size_t bytes)
+void gguf_reserve_table(struct gguf_output *o, size_t bytes)
 {
 	o->data = o->end = aligned(HEADER + o->values.n + padding_bytes() + bytes);
 	o->room = o->data - HEADER - o->values.n - padding_bytes();

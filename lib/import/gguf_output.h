@@ -5,14 +5,15 @@
  *	struct gguf_output *o = gguf_create("model.gguf");
  *
  *	gguf_put_text(o, "general.architecture", "llama");	metadata, then
- *	gguf_room(o, bytes);					room for the table of tensors
+ *	gguf_reserve_table(o, bytes);					room for the table of tensors
  *	at = gguf_add(o, "output_norm.weight", 0, 1, (size_t []){ n }, 4 * n);
  *	gguf_write(o, at, x, 4 * n);
  *	gguf_finish(o);
  *
  * The table of tensors precedes their data, but the number and types of tensors may be known only after the
- * data. So gguf_room() reserves space for the table. The key ptqtools.padding fills the unused rest with
- * blanks. The file is of version 3 and aligned to 32 bytes. It appears under its name when it is complete.
+ * data. So gguf_reserve_table() reserves space for the table. The key ptqtools.padding fills the unused rest
+ * with blanks. The file is of version 3 and aligned to 32 bytes. It appears under its name when it is
+ * complete.
  *
  * A full disk is a fatal error in all functions.
  */
@@ -35,7 +36,7 @@ void gguf_put_reals(struct gguf_output *o, const char *key, size_t n, const floa
 void gguf_put_integers(struct gguf_output *o, const char *key, size_t n, const int32_t v[n]);
 
 /* Ends the metadata. bytes: an upper limit of the table, the sum of gguf_entry_bytes() of its tensors. */
-void gguf_room(struct gguf_output *o, size_t bytes);
+void gguf_reserve_table(struct gguf_output *o, size_t bytes);
 size_t gguf_entry_bytes(size_t name, int rank);		/* name: bytes of the name */
 /* Adds a tensor and returns the offset of its data. type: a number of import/ggml.h; dim: slowest first. */
 size_t gguf_add(struct gguf_output *o, const char *name, uint32_t type, int rank, const size_t dim[],

@@ -10,8 +10,8 @@
 
 bool gguf_config_takes(const char *tensor)
 {
-	for (const struct gguf_tensor_key *t = gguf_rotary_tensors; t->theirs; t++)
-		if (!strcmp(tensor, t->theirs))
+	for (const struct gguf_tensor_key *t = gguf_rotary_tensors; t->gguf; t++)
+		if (!strcmp(tensor, t->gguf))
 			return true;
 	return false;
 }
@@ -21,8 +21,8 @@ bool gguf_config_takes(const char *tensor)
  * and between them 1 / ((1 - s) / factor + s) with s = (original f / 2 pi - low) / (high - low). Any pair of
  * channels between short and long gives the original context, which must fit all pairs.
  */
-static json_t *llama3_scaling(const struct gguf_making *m, const struct gguf_tensor *t, size_t head_dim,
-	double theta)
+static json_t *llama3_scaling(const struct gguf_config_builder *m, const struct gguf_tensor *t,
+	size_t head_dim, double theta)
 {
 	const double low = 1, high = 4, close = 1e-4;
 	const size_t n = head_dim / 2;
@@ -64,23 +64,23 @@ static json_t *llama3_scaling(const struct gguf_making *m, const struct gguf_ten
 }
 
 /* The divisors of the frequencies in short and in long contexts. */
-static json_t *longrope(const struct gguf_making *m, size_t rotated)
+static json_t *longrope(const struct gguf_config_builder *m, size_t rotated)
 {
 	json_t *scaling = json_pack("{s:s}", "rope_type", "longrope");
 
-	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->theirs; k++) {
-		const struct gguf_tensor *t = gguf_tensor(m->g, k->theirs);
+	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->gguf; k++) {
+		const struct gguf_tensor *t = gguf_tensor(m->g, k->gguf);
 		const float *y = t ? (const float *)(const void *)t->data : NULL;
 		json_t *list;
 
-		if (!k->ours)
+		if (!k->hf)
 			continue;
 		list = json_array();
 		if (!y || t->type || t->rank != 1 || t->dim[0] != rotated / 2 ||
 			t->room / sizeof *y < t->dim[0])
 			die("%s: %s: is missing, or not %zu numbers of type F32, one for each pair of "
 				"channels",
-				m->path, k->theirs, rotated / 2);
+				m->path, k->gguf, rotated / 2);
 		for (size_t i = 0; i < t->dim[0]; i++) {
 			if (!(y[i] > 0 && y[i] < 1e6f))
 				die("%s: %s: element %zu is %g, expected a positive divisor", m->path,
@@ -88,7 +88,7 @@ static json_t *longrope(const struct gguf_making *m, size_t rotated)
 			if (json_array_append_new(list, json_real(gguf_shortest(y[i]))))
 				die("%s: out of memory", m->path);
 		}
-		if (json_object_set_new(scaling, k->ours, list))
+		if (json_object_set_new(scaling, k->hf, list))
 			die("%s: out of memory", m->path);
 	}
 	return scaling;
@@ -96,7 +96,7 @@ static json_t *longrope(const struct gguf_making *m, size_t rotated)
 
 /* As in llama.cpp, a factor without a type is linear, and 0 or 1 is no scaling. *is_long: set if the type is
  * longrope. */
-static json_t *keyed_scaling(const struct gguf_making *m, const struct gguf_key *k, bool *is_long)
+static json_t *keyed_scaling(const struct gguf_config_builder *m, const struct gguf_key *k, bool *is_long)
 {
 	char *name = gguf_full_key(m, k), *kind = gguf_string(m->g, name);
 	double factor = 0;
@@ -115,19 +115,19 @@ static json_t *keyed_scaling(const struct gguf_making *m, const struct gguf_key 
 }
 
 /* Whether the file has factors of a longrope scaling. */
-static bool has_factors(const struct gguf_making *m)
+static bool has_factors(const struct gguf_config_builder *m)
 {
-	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->theirs; k++) {
-		if (!k->ours || !gguf_tensor(m->g, k->theirs))
+	for (const struct gguf_tensor_key *k = gguf_rotary_tensors; k->gguf; k++) {
+		if (!k->hf || !gguf_tensor(m->g, k->gguf))
 			continue;
 		if (!m->row->longrope)
-			die("%s: %s: rotary scaling 'longrope' is not supported", m->path, k->theirs);
+			die("%s: %s: rotary scaling 'longrope' is not supported", m->path, k->gguf);
 		return true;
 	}
 	return false;
 }
 
-static double theta_of(const struct gguf_making *m)
+static double theta_of(const struct gguf_config_builder *m)
 {
 	double theta = 10000;
 
@@ -135,12 +135,12 @@ static double theta_of(const struct gguf_making *m)
 	return theta;
 }
 
-void gguf_put_theta(const struct gguf_making *m, const struct gguf_key *k)
+void gguf_put_theta(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
-	gguf_put(m, k->ours, json_real(gguf_shortest(theta_of(m))));
+	gguf_put(m, k->hf, json_real(gguf_shortest(theta_of(m))));
 }
 
-static size_t rotated_of(const struct gguf_making *m)
+static size_t rotated_of(const struct gguf_config_builder *m)
 {
 	size_t rotated = m->sizes.head_dim;
 
@@ -148,25 +148,25 @@ static size_t rotated_of(const struct gguf_making *m)
 	return rotated;
 }
 
-void gguf_put_rotated(const struct gguf_making *m, const struct gguf_key *k)
+void gguf_put_rotated(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	const size_t head_dim = m->sizes.head_dim, rotated = rotated_of(m);
 	double part = (double)rotated / (double)head_dim;
 
-	if (!k->ours && rotated != head_dim)
+	if (!k->hf && rotated != head_dim)
 		die("%s: %s.%s: is %zu, a %s rotates all %zu channels of a head", m->path, m->row->name,
-			k->theirs, rotated, m->row->class, head_dim);
-	if (!k->ours)
+			k->gguf, rotated, m->row->class, head_dim);
+	if (!k->hf)
 		return;
 	if (!rotated || rotated > head_dim)
 		die("%s: %s.%s: is %zu, expected 1 to the %zu channels of a head", m->path, m->row->name,
-			k->theirs, rotated, head_dim);
+			k->gguf, rotated, head_dim);
 	while ((size_t)(part * (double)head_dim) < rotated)	/* readers round down */
 		part = nextafter(part, 2);
-	gguf_put(m, k->ours, json_real(part));
+	gguf_put(m, k->hf, json_real(part));
 }
 
-void gguf_put_scaling(const struct gguf_making *m, const struct gguf_key *k)
+void gguf_put_scaling(const struct gguf_config_builder *m, const struct gguf_key *k)
 {
 	const struct gguf_tensor *divisors = gguf_tensor(m->g, GGUF_ROPE_FREQS);
 	const size_t head_dim = m->sizes.head_dim;
@@ -174,7 +174,7 @@ void gguf_put_scaling(const struct gguf_making *m, const struct gguf_key *k)
 	json_t *scaling = keyed_scaling(m, k, &is_long);
 	const struct gguf_key *rotated = gguf_key_of(m, GGUF_ROTATED);
 
-	if (divisors && (scaling || (rotated && rotated->ours) || !head_dim || theta_of(m) <= 1))
+	if (divisors && (scaling || (rotated && rotated->hf) || !head_dim || theta_of(m) <= 1))
 		die("%s: %s: rotary scaling by frequency is not supported with other scalings or partial "
 			"rotation", m->path, divisors->name);
 	if (divisors)
@@ -182,5 +182,5 @@ void gguf_put_scaling(const struct gguf_making *m, const struct gguf_key *k)
 	else if (is_long)
 		scaling = longrope(m, rotated_of(m));
 	if (scaling)
-		gguf_put(m, k->ours, scaling);
+		gguf_put(m, k->hf, scaling);
 }

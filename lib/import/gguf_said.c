@@ -13,7 +13,7 @@ static const char *word(const json_t *o, const char *key)
 	return json_string_value(json_object_get(o, key));
 }
 
-bool gguf_said_type(const json_t *part, const char *type)
+bool gguf_step_is(const json_t *part, const char *type)
 {
 	const char *name = word(part, "type");
 
@@ -24,7 +24,7 @@ static void add_parts(const json_t *step, const char *list, size_t room, const j
 {
 	if (!step || json_is_null(step))
 		return;
-	if (!gguf_said_type(step, "Sequence")) {
+	if (!gguf_step_is(step, "Sequence")) {
 		if (*n < room)
 			part[*n] = step;
 		++*n;
@@ -34,7 +34,7 @@ static void add_parts(const json_t *step, const char *list, size_t room, const j
 		add_parts(json_array_get(json_object_get(step, list), i), list, room, part, n);
 }
 
-size_t gguf_said_parts(const json_t *step, const char *list, size_t room, const json_t *part[room])
+size_t gguf_step_parts(const json_t *step, const char *list, size_t room, const json_t *part[room])
 {
 	size_t n = 0;
 
@@ -55,11 +55,11 @@ static char *put_token(struct gguf_vocabulary *v, const char *text, const json_t
 	if (!v->token[i])
 		v->token[i] = xformat("%s", text);
 	v->type[i] = type;
-	json_object_set_new(v->ids, text, gguf_made(v, json_integer(i)));
+	json_object_set_new(v->ids, text, gguf_json_checked(v, json_integer(i)));
 	return NULL;
 }
 
-static char *put_added(struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s)
+static char *put_added(struct gguf_vocabulary *v, const json_t *root, struct gguf_tokenizer_keys *s)
 {
 	const json_t *list = json_object_get(root, "added_tokens");
 	char *why = NULL;
@@ -85,7 +85,7 @@ static char *put_padding(struct gguf_vocabulary *v)
 
 	for (size_t i = 0; !why && i < v->n; i++) {
 		char *text = v->token[i] ? NULL : xformat("[PAD%zu]", i);
-		json_t *id = gguf_made(v, json_integer((json_int_t)i));
+		json_t *id = gguf_json_checked(v, json_integer((json_int_t)i));
 
 		if (text)
 			why = put_token(v, text, id, GGUF_UNUSED);
@@ -95,7 +95,7 @@ static char *put_padding(struct gguf_vocabulary *v)
 	return why;
 }
 
-static char *take_tokens(struct gguf_vocabulary *v, json_t *root, struct gguf_said *s)
+static char *take_tokens(struct gguf_vocabulary *v, json_t *root, struct gguf_tokenizer_keys *s)
 {
 	json_t *list = json_object_get(json_object_get(root, "model"), "vocab"), *id;
 	const char *text;
@@ -138,13 +138,13 @@ static char *take_ends(const struct gguf_vocabulary *v, const json_t *root, cons
 {
 	enum { PARTS = 4 };
 	const json_t *part[PARTS];
-	const size_t n = gguf_said_parts(json_object_get(root, "post_processor"), "processors", PARTS, part);
+	const size_t n = gguf_step_parts(json_object_get(root, "post_processor"), "processors", PARTS, part);
 	char *why = n > PARTS ? xformat("its post-processor has %zu parts", n) : NULL;
 
 	for (size_t i = 0; !why && i < n; i++) {
-		if (gguf_said_type(part[i], "TemplateProcessing"))
+		if (gguf_step_is(part[i], "TemplateProcessing"))
 			why = take_template(v, part[i], e);
-		else if (!gguf_said_type(part[i], "ByteLevel"))
+		else if (!gguf_step_is(part[i], "ByteLevel"))
 			why = xformat("its post-processor is of type %s", word(part[i], "type"));
 	}
 	if (!why && e->bos >= 0 && c->bos >= 0 && e->bos != c->bos)
@@ -199,7 +199,7 @@ static void put_ends(struct gguf_output *o, const struct config *c, const struct
 }
 
 static void put_keys(struct gguf_output *o, const struct gguf_vocabulary *v, const json_t *root,
-	const struct gguf_said *s)
+	const struct gguf_tokenizer_keys *s)
 {
 	gguf_put_text(o, GGUF_TOKENIZER, s->pre ? "gpt2" : "llama");
 	put_list(o, v);
@@ -218,11 +218,11 @@ static bool is_byte_level(const json_t *root)
 {
 	enum { PARTS = 8 };
 	const json_t *part[PARTS];
-	const size_t n = gguf_said_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers", PARTS,
+	const size_t n = gguf_step_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers", PARTS,
 		part);
 
 	for (size_t i = 0; i < n && i < PARTS; i++)
-		if (gguf_said_type(part[i], "ByteLevel"))
+		if (gguf_step_is(part[i], "ByteLevel"))
 			return true;
 	return false;
 }
@@ -233,7 +233,7 @@ static char *check_model(const json_t *root)
 	static const char *const absent[] = { "dropout", "continuing_subword_prefix", "end_of_word_suffix" };
 	const json_t *model = json_object_get(root, "model");
 
-	if (!gguf_said_type(model, "BPE"))
+	if (!gguf_step_is(model, "BPE"))
 		return xformat("its model is %s, not BPE",
 			word(model, "type") ? word(model, "type") : "not named");
 	for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
@@ -261,12 +261,12 @@ char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text
 	const struct config *c)
 {
 	struct gguf_vocabulary v = { .path = to, .n = c->vocab };
-	struct gguf_said s = { .unknown = -1 };
+	struct gguf_tokenizer_keys s = { .unknown = -1 };
 	struct ends ends = { -1, -1 };
 	json_t *root = json_loads(text[TEXT_TOKENIZER], 0, NULL);
 	char *why = root ? check_model(root) : xformat("it is not valid JSON");
 
-	v.ids = gguf_made(&v, json_object());
+	v.ids = gguf_json_checked(&v, json_object());
 	v.token = xalloc(v.n, sizeof *v.token);
 	v.type = xalloc(v.n, sizeof *v.type);
 	if (!why)
@@ -274,7 +274,7 @@ char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text
 	if (!why)
 		why = take_ends(&v, root, c, &ends);
 	if (!why)
-		why = (is_byte_level(root) ? gguf_byte_bpe_said : gguf_sentencepiece_said)(&v, root, &s);
+		why = (is_byte_level(root) ? gguf_byte_bpe_keys : gguf_sentencepiece_keys)(&v, root, &s);
 	if (!why) {
 		put_keys(o, &v, root, &s);
 		put_ends(o, c, &ends);

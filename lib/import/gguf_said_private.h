@@ -7,7 +7,7 @@
 #include "import/gguf_vocabulary_private.h"
 
 /* Values of keys, except tokens and their types. */
-struct gguf_said {
+struct gguf_tokenizer_keys {
 	const char *pre;		/* tokenizer.ggml.pre; NULL: absent */
 	bool prefix;			/* a blank is added before a text */
 	float *score;			/* [tokens], or NULL */
@@ -16,11 +16,12 @@ struct gguf_said {
 };
 
 /* Kinds: fill *s from the tokenizer.json. NULL, or the reason why a file cannot express it; free() it. */
-char *gguf_byte_bpe_said(const struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s);
-char *gguf_sentencepiece_said(const struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s);
+char *gguf_byte_bpe_keys(const struct gguf_vocabulary *v, const json_t *root, struct gguf_tokenizer_keys *s);
+char *gguf_sentencepiece_keys(const struct gguf_vocabulary *v, const json_t *root,
+	struct gguf_tokenizer_keys *s);
 
 /* The parts of a step of a tokenizer.json, in order. A Sequence has several in its member `list`, null has
  * none. Returns their number; parts beyond `room` are counted, but not stored. */
-size_t gguf_said_parts(const json_t *step, const char *list, size_t room, const json_t *part[room]);
-bool gguf_said_type(const json_t *part, const char *type);
+size_t gguf_step_parts(const json_t *step, const char *list, size_t room, const json_t *part[room]);
+bool gguf_step_is(const json_t *part, const char *type);
 #endif

@@ -79,7 +79,7 @@ static void cut_token(const struct gguf_vocabulary *v, size_t id, double score, 
 static json_t *merges_by_score(const struct gguf_vocabulary *v, const double score[])
 {
 	size_t n = 0, room = 0;
-	json_t *list = gguf_made(v, json_array());
+	json_t *list = gguf_json_checked(v, json_array());
 	struct token_cut *cut = NULL;
 
 	for (size_t i = 0; i < v->n; i++)
@@ -152,7 +152,8 @@ static json_t *replace(const char *from, const char *to)
 json_t *gguf_sentencepiece(const struct gguf_vocabulary *v)
 {
 	bool prefix = true;
-	json_t *normalizers = gguf_made(v, json_array()), *decoders = gguf_made(v, json_array()), *model;
+	json_t *normalizers = gguf_json_checked(v, json_array()),
+		*decoders = gguf_json_checked(v, json_array()), *model;
 
 	gguf_flag(v->g, GGUF_ADD_PREFIX, &prefix);
 	if (prefix)
@@ -173,7 +174,7 @@ json_t *gguf_sentencepiece(const struct gguf_vocabulary *v)
 		"truncation", "padding", "added_tokens", gguf_added_tokens(v), "normalizer", "type",
 		"Sequence", "normalizers", normalizers, "pre_tokenizer", "post_processor",
 		gguf_post_processor(v, true, false), "decoder", "type", "Sequence", "decoders", decoders,
-		"model", gguf_made(v, model));
+		"model", gguf_json_checked(v, model));
 }
 
 /* --- export --- */
@@ -188,34 +189,34 @@ static bool says(const json_t *o, const char *key, const char *value)
 /* Whether the step replaces blanks by marks. */
 static bool marks_blanks(const json_t *step)
 {
-	return gguf_said_type(step, "Replace") && says(json_object_get(step, "pattern"), "String", " ") &&
+	return gguf_step_is(step, "Replace") && says(json_object_get(step, "pattern"), "String", " ") &&
 		says(step, "content", spiece);
 }
 
 /* Whether the step cuts at blanks: without effect, since the normalizer leaves no blanks. */
 static bool cuts_nothing(const json_t *step)
 {
-	return gguf_said_type(step, "Split") && says(json_object_get(step, "pattern"), "String", " ");
+	return gguf_step_is(step, "Split") && says(json_object_get(step, "pattern"), "String", " ");
 }
 
 /* Whether a text becomes marks and characters as in SentencePiece, with or without a blank before it. */
-static bool take_marks(const json_t *root, struct gguf_said *s)
+static bool take_marks(const json_t *root, struct gguf_tokenizer_keys *s)
 {
 	enum { STEPS = 3 };
 	const json_t *n[STEPS], *p[STEPS];
-	const size_t normalizers = gguf_said_parts(json_object_get(root, "normalizer"), "normalizers", STEPS,
+	const size_t normalizers = gguf_step_parts(json_object_get(root, "normalizer"), "normalizers", STEPS,
 		n);
-	const size_t cuts = gguf_said_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers", STEPS,
+	const size_t cuts = gguf_step_parts(json_object_get(root, "pre_tokenizer"), "pretokenizers", STEPS,
 		p);
 
-	if (!normalizers && cuts == 1 && gguf_said_type(p[0], "Metaspace")) {
+	if (!normalizers && cuts == 1 && gguf_step_is(p[0], "Metaspace")) {
 		s->prefix = !says(p[0], "prepend_scheme", "never");
 		if (s->prefix)
 			s->note = "that no blank is added before a text that begins with one, or that "
 				"follows an added token";
 		return says(p[0], "replacement", spiece) && json_is_false(json_object_get(p[0], "split"));
 	}
-	s->prefix = normalizers == 2 && gguf_said_type(n[0], "Prepend") && says(n[0], "prepend", spiece);
+	s->prefix = normalizers == 2 && gguf_step_is(n[0], "Prepend") && says(n[0], "prepend", spiece);
 	return normalizers == 1u + s->prefix && marks_blanks(n[s->prefix]) &&
 		(!cuts || (cuts == 1 && cuts_nothing(p[0])));
 }
@@ -241,7 +242,7 @@ static int64_t merged_id(const struct gguf_vocabulary *v, const json_t *m, json_
 		xformat("%.*s%s", (int)gap, both, both + gap + 1) : NULL;
 	const int64_t id = whole ? gguf_find_token(v, whole) : -1;
 
-	json_object_set_new(pairs, both, gguf_made(v, json_true()));
+	json_object_set_new(pairs, both, gguf_json_checked(v, json_true()));
 	free(both), free(whole);
 	return id;
 }
@@ -249,7 +250,7 @@ static int64_t merged_id(const struct gguf_vocabulary *v, const json_t *m, json_
 /* Scores of tokens by the order of the merges that form them; tokens without a merge have lower scores. */
 static bool take_scores(const struct gguf_vocabulary *v, const json_t *merges, double score[])
 {
-	json_t *pairs = gguf_made(v, json_object());
+	json_t *pairs = gguf_json_checked(v, json_object());
 	bool good = true;
 	double next = 0;
 
@@ -269,8 +270,8 @@ static bool take_scores(const struct gguf_vocabulary *v, const json_t *merges, d
 /* Whether the merges by these scores equal those of the tokenizer.json, for each token in any order. */
 static bool same_merges(const struct gguf_vocabulary *v, const json_t *merges, const double score[])
 {
-	json_t *theirs = merges_by_score(v, score), *pairs[2] = { gguf_made(v, json_object()),
-		gguf_made(v, json_object()) };
+	json_t *theirs = merges_by_score(v, score), *pairs[2] = { gguf_json_checked(v, json_object()),
+		gguf_json_checked(v, json_object()) };
 	bool same = json_array_size(theirs) == json_array_size(merges);
 
 	for (size_t i = 0; same && i < json_array_size(merges); i++)
@@ -284,7 +285,7 @@ static bool same_merges(const struct gguf_vocabulary *v, const json_t *merges, c
 }
 
 /* Sets the types of the tokens of bytes and of the unknown token. */
-static char *take_types(const struct gguf_vocabulary *v, const json_t *model, struct gguf_said *s)
+static char *take_types(const struct gguf_vocabulary *v, const json_t *model, struct gguf_tokenizer_keys *s)
 {
 	const char *unknown = json_string_value(json_object_get(model, "unk_token"));
 
@@ -302,7 +303,8 @@ static char *take_types(const struct gguf_vocabulary *v, const json_t *model, st
 	return NULL;
 }
 
-char *gguf_sentencepiece_said(const struct gguf_vocabulary *v, const json_t *root, struct gguf_said *s)
+char *gguf_sentencepiece_keys(const struct gguf_vocabulary *v, const json_t *root,
+	struct gguf_tokenizer_keys *s)
 {
 	const json_t *model = json_object_get(root, "model"), *merges = json_object_get(model, "merges");
 	double *score;

@@ -57,10 +57,10 @@ static bool fits(const char *path)
 static char *renamed(const struct gguf_name *row, const char *name, size_t expert)
 {
 	const char *number = NULL;
-	char expert_number[24], *ours;
+	char expert_number[24], *hf;
 	size_t digits = 0, n = 0;
 
-	for (const char *p = row->theirs; *p; p++) {
+	for (const char *p = row->gguf; *p; p++) {
 		if (*p != '#') {
 			if (*name++ != *p)
 				return NULL;
@@ -76,16 +76,16 @@ static char *renamed(const struct gguf_name *row, const char *name, size_t exper
 	if (strcmp(name, ".weight") && strcmp(name, ".bias"))
 		return NULL;
 	snprintf(expert_number, sizeof expert_number, "%zu", expert);
-	ours = xalloc(strlen(row->ours) + digits + strlen(expert_number) + strlen(name) + 1, 1);
-	for (const char *p = row->ours; *p; p++) {
+	hf = xalloc(strlen(row->hf) + digits + strlen(expert_number) + strlen(name) + 1, 1);
+	for (const char *p = row->hf; *p; p++) {
 		const char *from = *p == '#' ? number : *p == '@' ? expert_number : p;
 		size_t length = *p == '#' ? digits : *p == '@' ? strlen(expert_number) : 1;
 
-		memcpy(ours + n, from, length);
+		memcpy(hf + n, from, length);
 		n += length;
 	}
-	strcpy(ours + n, name);
-	return ours;
+	strcpy(hf + n, name);
+	return hf;
 }
 
 static void add_item(struct data *d, struct item item)
@@ -154,14 +154,14 @@ static void add_tensor(struct source *s, const struct gguf_row *row, const struc
 	const struct gguf_name *n = row->names;
 	struct item item = { .from = t, .type = ggml_find(t->type) };
 
-	while (n->theirs && !(item.name = renamed(n, t->name, 0)))
+	while (n->gguf && !(item.name = renamed(n, t->name, 0)))
 		n++;
 	item.layout = gguf_layouts + n->layout;
 	check_item(s, &item);
-	if (!n->theirs) {
+	if (!n->gguf) {
 		item.name = xformat("%s", t->name);
 		add_item(d, item);
-	} else if (!strchr(n->ours, '@')) {
+	} else if (!strchr(n->hf, '@')) {
 		add_item(d, item);
 	} else {
 		free(item.name);

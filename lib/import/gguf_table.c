@@ -247,7 +247,7 @@ const struct gguf_row gguf_rows[] = {
 		{ "output_norm", "gpt_neox.final_layer_norm", GGUF_AS_IS },
 		{ "blk.#.attn_norm", "gpt_neox.layers.#.input_layernorm", GGUF_AS_IS },
 		{ "blk.#.ffn_norm", "gpt_neox.layers.#.post_attention_layernorm", GGUF_AS_IS },
-		{ "blk.#.attn_qkv", "gpt_neox.layers.#.attention.query_key_value", GGUF_HEADS_APART },
+		{ "blk.#.attn_qkv", "gpt_neox.layers.#.attention.query_key_value", GGUF_SPLIT_QKV },
 		{ "blk.#.attn_output", "gpt_neox.layers.#.attention.dense", GGUF_AS_IS },
 		{ "blk.#.ffn_up", "gpt_neox.layers.#.mlp.dense_h_to_4h", GGUF_AS_IS },
 		{ "blk.#.ffn_down", "gpt_neox.layers.#.mlp.dense_4h_to_h", GGUF_AS_IS }) },

@@ -19,8 +19,8 @@
 struct config;
 struct gguf_name {
 	/* Without ".weight", ".bias". '#' is the number of the block, '@' that of the expert if the tensor of
-	 * the file stacks all experts. theirs NULL: the end. */
-	const char *theirs, *ours;
+	 * the file stacks all experts. gguf: of the file, NULL: the end; hf: of transformers. */
+	const char *gguf, *hf;
 	enum gguf_layout_name layout;
 };
 
@@ -57,13 +57,13 @@ enum gguf_kind {
 	GGUF_TRUE,				/* true in all files */
 	GGUF_BLOCKS, GGUF_CONTEXT, GGUF_HIDDEN, GGUF_EXPERTS,	/* sizes that others depend on */
 	GGUF_HEADS,
-	GGUF_KV_HEADS,		/* default: the number of heads; ours NULL: only that */
-	GGUF_KEY_LENGTH,	/* of a head. Default: hidden / heads; ours NULL: only that */
+	GGUF_KV_HEADS,		/* default: the number of heads; hf NULL: only that */
+	GGUF_KEY_LENGTH,	/* of a head. Default: hidden / heads; hf NULL: only that */
 	GGUF_VALUE_LENGTH,	/* default: the length of keys; only that */
 	GGUF_SCALE,		/* q k is divided by its root: the length of keys, except with scale_blocks */
-	GGUF_WINDOW,		/* ours NULL: a window shorter than the context is refused */
+	GGUF_WINDOW,		/* hf NULL: a window shorter than the context is refused */
 	GGUF_THETA,		/* default: 10000 */
-	GGUF_ROTATED,		/* rotated channels of a head; ours: their fraction, or NULL: all */
+	GGUF_ROTATED,		/* rotated channels of a head; hf: their fraction, or NULL: all */
 	GGUF_SCALING,		/* a text, the kind of rotary scaling; in config.json an object, with: */
 	GGUF_FACTOR,		/* the factor, from the first such key of the file, or from tensors */
 	GGUF_VOCAB,		/* default: the number of tokens, or of rows of the embedding */
@@ -72,9 +72,9 @@ enum gguf_kind {
 };
 
 struct gguf_key {
-	/* theirs: the key after "ARCHITECTURE.", or a tensor, or (gguf_last_keys) a whole key; NULL: end.
-	 * ours NULL: the class has no such key. */
-	const char *theirs, *ours;
+	/* gguf: the key after "ARCHITECTURE.", or a tensor, or (gguf_last_keys) a whole key; NULL: end.
+	 * hf NULL: the class has no such key. */
+	const char *gguf, *hf;
 	enum gguf_kind kind;
 	bool required;
 	/* For export: the value from the configuration; for a tensor, whether it will be present. Below 0:
@@ -102,7 +102,7 @@ extern const struct gguf_key gguf_last_keys[];
 /* Tensors that belong to the configuration: factors of rotary frequencies. */
 #define GGUF_ROPE_FREQS "rope_freqs.weight"	/* Llama 3's divisors of the frequencies */
 struct gguf_tensor_key {
-	const char *theirs, *ours;	/* ours: the key of a longrope scaling, or NULL; theirs NULL: end */
+	const char *gguf, *hf;	/* hf: the key of a longrope scaling, or NULL; gguf NULL: end */
 };
 extern const struct gguf_tensor_key gguf_rotary_tensors[];
 

@@ -10,7 +10,7 @@
 
 enum { LIST = 512 };
 
-json_t *gguf_made(const struct gguf_vocabulary *v, json_t *json)
+json_t *gguf_json_checked(const struct gguf_vocabulary *v, json_t *json)
 {
 	if (!json)
 		die("%s: out of memory", v->path);
@@ -19,13 +19,13 @@ json_t *gguf_made(const struct gguf_vocabulary *v, json_t *json)
 
 static void put_member(const struct gguf_vocabulary *v, json_t *o, const char *key, json_t *value)
 {
-	if (json_object_set_new(o, key, gguf_made(v, value)))
+	if (json_object_set_new(o, key, gguf_json_checked(v, value)))
 		die("%s: out of memory", v->path);
 }
 
 void gguf_append(const struct gguf_vocabulary *v, json_t *array, json_t *value)
 {
-	if (json_array_append_new(array, gguf_made(v, value)))
+	if (json_array_append_new(array, gguf_json_checked(v, value)))
 		die("%s: out of memory", v->path);
 }
 
@@ -67,7 +67,8 @@ static void read_tokens(struct gguf_vocabulary *v)
 		if (other >= 0)
 			die("%s: %s: '%s' occurs twice, as %jd and %zu", v->path, key, v->token[i],
 				(intmax_t)other, i);
-		if (json_object_set_new(v->ids, v->token[i], gguf_made(v, json_integer((json_int_t)i))))
+		if (json_object_set_new(v->ids, v->token[i],
+			gguf_json_checked(v, json_integer((json_int_t)i))))
 			die("%s: %s: number %zu is not valid UTF-8", v->path, key, i);
 	}
 	free(token);
@@ -84,7 +85,7 @@ int64_t gguf_token_id(const struct gguf_vocabulary *v, const char *key)
 
 json_t *gguf_token_text(const struct gguf_vocabulary *v, size_t id)
 {
-	return gguf_made(v, json_string(v->token[id]));
+	return gguf_json_checked(v, json_string(v->token[id]));
 }
 
 char *gguf_text_part(const char *s, size_t n)
@@ -94,7 +95,7 @@ char *gguf_text_part(const char *s, size_t n)
 
 json_t *gguf_added_tokens(const struct gguf_vocabulary *v)
 {
-	json_t *list = gguf_made(v, json_array());
+	json_t *list = gguf_json_checked(v, json_array());
 
 	for (size_t i = 0; i < v->n; i++) {
 		const int64_t type = gguf_token_type(v, i);
@@ -120,7 +121,8 @@ json_t *gguf_post_processor(const struct gguf_vocabulary *v, bool bos, bool eos)
 	const int64_t ids[2] = { gguf_token_id(v, GGUF_BOS_ID), gguf_token_id(v, GGUF_EOS_ID) };
 	static const struct { const char *add, *id; } keys[2] = { { GGUF_ADD_BOS, GGUF_BOS_ID },
 		{ GGUF_ADD_EOS, GGUF_EOS_ID } };
-	json_t *single = gguf_made(v, json_array()), *tokens = gguf_made(v, json_object()), *twice;
+	json_t *single = gguf_json_checked(v, json_array()), *tokens = gguf_json_checked(v, json_object()),
+		*twice;
 	bool wanted[2] = { bos, eos };
 
 	for (int i = 0; i < 2; i++) {
@@ -144,7 +146,7 @@ json_t *gguf_post_processor(const struct gguf_vocabulary *v, bool bos, bool eos)
 		json_decref(tokens);
 		return json_null();
 	}
-	twice = gguf_made(v, json_deep_copy(single));
+	twice = gguf_json_checked(v, json_deep_copy(single));
 	json_array_extend(twice, single);
 	return json_pack("{s:s, s:o, s:o, s:o}", "type", "TemplateProcessing", "single", single, "pair",
 		twice, "special_tokens", tokens);
@@ -170,9 +172,9 @@ char *gguf_tokenizer(const struct gguf *g, const char *path)
 		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", kinds[i].name);
 		if (strcmp(name, kinds[i].name))
 			continue;
-		v.ids = gguf_made(&v, json_object());
+		v.ids = gguf_json_checked(&v, json_object());
 		read_tokens(&v);
-		root = gguf_made(&v, kinds[i].make(&v));
+		root = gguf_json_checked(&v, kinds[i].make(&v));
 	}
 	if (!text && !none && !root)
 		die("%s: " GGUF_TOKENIZER ": '%s' is not known; known are %s", path, name, known);

@@ -46,7 +46,7 @@ struct gguf_pre {
 extern const struct gguf_pre gguf_pres[];
 
 /* The value; a lack of memory is a fatal error. */
-json_t *gguf_made(const struct gguf_vocabulary *v, json_t *json);
+json_t *gguf_json_checked(const struct gguf_vocabulary *v, json_t *json);
 void gguf_append(const struct gguf_vocabulary *v, json_t *array, json_t *value);
 
 int64_t gguf_token_type(const struct gguf_vocabulary *v, size_t id);

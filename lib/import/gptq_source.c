@@ -128,7 +128,7 @@ static void close_config(struct packed *p)
 static void shape_of(struct packed_layer *l, size_t dim[2])
 {
 	const struct gptq *c = l->p->data;
-	const struct safetensors_raw t = packed_take(l, "qweight", "I32", 2, (size_t[]){ 0, 0 });
+	const struct safetensors_raw t = packed_member_data(l, "qweight", "I32", 2, (size_t[]){ 0, 0 });
 	const size_t bits = (size_t)c->bits;
 
 	dim[0] = c->awq ? t.dim[1] * LANES : t.dim[1];
@@ -191,7 +191,7 @@ static void read_zeros(struct reading *r)
 {
 	const struct codes *c = &r->y.codes;
 	const size_t bits = (size_t)r->how->bits, words = ceil_div(c->out * bits, WORD);
-	const uint32_t *word = packed_take(r->l, "qzeros", "I32", 2,
+	const uint32_t *word = packed_member_data(r->l, "qzeros", "I32", 2,
 		(size_t[]){ c->groups, words }).data;
 
 	for (size_t k = 0; k < c->scales; k++) {
@@ -215,7 +215,7 @@ static void read_codes(struct reading *r)
 	const size_t bits = (size_t)r->how->bits;
 	const bool awq = r->how->awq;
 	const size_t dim[] = { awq ? c->in : c->in * bits / WORD, awq ? c->out / LANES : c->out };
-	const uint32_t *word = packed_take(r->l, "qweight", "I32", 2, dim).data;
+	const uint32_t *word = packed_member_data(r->l, "qweight", "I32", 2, dim).data;
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t row = 0; row < c->out; row++) {
@@ -235,7 +235,7 @@ static void read_order(struct reading *r)
 
 	if (!packed_has(r->l, "g_idx") && r->how->reordered != SAID_YES)
 		return;
-	index = packed_take(r->l, "g_idx", "I32", 1, &c->in).data;
+	index = packed_member_data(r->l, "g_idx", "I32", 1, &c->in).data;
 	for (size_t i = 0; i < c->in; i++) {
 		const size_t usual = c->group ? i / (size_t)c->group : 0;
 

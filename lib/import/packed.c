@@ -231,7 +231,7 @@ char *packed_name(const struct packed *p, const char *tensor)
 	return NULL;
 }
 
-bool packed_left(const char *tensor)
+bool packed_is_ignored(const char *tensor)
 {
 	static const char *const names[] = { "k_scale", "v_scale", "q_scale", "kv_scale", "k_zero_point",
 		"v_zero_point", "k_global_scale", "v_global_scale", "q_global_scale" };
@@ -307,7 +307,7 @@ void packed_skip(struct packed_layer *l, const char *member)
 	l->taken |= member_bit(l->p, member);
 }
 
-static struct safetensors_raw take(struct packed_layer *l, const char *member, const char *dtypes)
+static struct safetensors_raw member_data(struct packed_layer *l, const char *member, const char *dtypes)
 {
 	const struct safetensors_raw t = raw(l, member);
 
@@ -319,10 +319,10 @@ static struct safetensors_raw take(struct packed_layer *l, const char *member, c
 	return t;
 }
 
-struct safetensors_raw packed_take(struct packed_layer *l, const char *member, const char *dtypes, int rank,
-	const size_t dim[])
+struct safetensors_raw packed_member_data(struct packed_layer *l, const char *member, const char *dtypes,
+	int rank, const size_t dim[])
 {
-	const struct safetensors_raw t = take(l, member, dtypes);
+	const struct safetensors_raw t = member_data(l, member, dtypes);
 	bool same = t.rank == rank;
 	char is[128], expected[128];
 
@@ -359,8 +359,8 @@ float *packed_floats(struct packed_layer *l, const char *member, int rank, const
 	enum scale_type *type)
 {
 	static const char dtypes[] = "F32 F16 BF16 F8_E8M0";
-	const struct safetensors_raw t = rank < 0 ? take(l, member, dtypes) :
-		packed_take(l, member, dtypes, rank, dim);
+	const struct safetensors_raw t = rank < 0 ? member_data(l, member, dtypes) :
+		packed_member_data(l, member, dtypes, rank, dim);
 	enum scale_type any;
 	size_t n = 1;
 
@@ -418,7 +418,7 @@ struct source_layer packed_read(const struct packed *p, const char *name)
 	for (size_t i = 0; (member = packed_member(p, name, i)); i++)
 		if (!(l.taken & member_bit(p, member)))
 			packed_refuse(&l, member, "is not expected in a layer of this quantization_config");
-	if (!source_layer_sound(&y, &member, why))
+	if (!source_layer_is_valid(&y, &member, why))
 		packed_refuse(&l, "weight", "its %s %s", member, why);
 	return y;
 }

@@ -64,7 +64,7 @@ char *packed_history(const struct packed *p);
 /* The name of the packed layer that has the tensor as a member, or NULL. free() it. */
 char *packed_name(const struct packed *p, const char *tensor);
 /* Whether the tensor is a scale or zero point of keys, values or queries, which are not supported. */
-bool packed_left(const char *tensor);
+bool packed_is_ignored(const char *tensor);
 /* The i-th member that the layer has, in the order of the kind; NULL: it has fewer. */
 const char *packed_member(const struct packed *p, const char *name, size_t i);
 /* The shape, and the layer with its values checked. */
@@ -78,8 +78,8 @@ bool packed_is(const struct packed_layer *l, const char *member, const char *dty
 /* The number of elements of a member; 0: absent. */
 size_t packed_numbers(const struct packed_layer *l, const char *member);
 /* Reads a member. dim: its extents, 0 for any extent. dtypes: the types that it may have, "I32 U32". */
-struct safetensors_raw packed_take(struct packed_layer *l, const char *member, const char *dtypes, int rank,
-	const size_t dim[]);
+struct safetensors_raw packed_member_data(struct packed_layer *l, const char *member, const char *dtypes,
+	int rank, const size_t dim[]);
 /* Reads a member of type F32, F16, BF16 or F8_E8M0 as floats; free() it. rank -1: any rank, with dim[0]
  * numbers. *type: the type of the member. */
 float *packed_floats(struct packed_layer *l, const char *member, int rank, const size_t dim[],

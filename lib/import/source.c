@@ -98,7 +98,7 @@ static void open_folder(struct source *s)
 
 		if (layer)
 			add_packed(s, layer, name);
-		else if (f->packed && packed_left(name))
+		else if (f->packed && packed_is_ignored(name))
 			left = name;
 		else
 			add_tensor(s, name);

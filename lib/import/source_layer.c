@@ -61,7 +61,7 @@ struct source_layer source_layer_rows(const struct source_layer *y, struct row_s
 	return part;
 }
 
-bool source_layer_sound(const struct source_layer *y, const char **member, char why[MEMBER_WHY])
+bool source_layer_is_valid(const struct source_layer *y, const char **member, char why[MEMBER_WHY])
 {
 	struct linear l;
 

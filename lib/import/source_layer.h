@@ -30,5 +30,5 @@ void source_layer_view(const struct source_layer *y, struct linear *l);
 /* A new layer with the rows p of y. */
 struct source_layer source_layer_rows(const struct source_layer *y, struct row_slice p);
 /* Whether all members are valid in a layer of a file. If not, *member is the invalid one, why the reason. */
-bool source_layer_sound(const struct source_layer *y, const char **member, char why[MEMBER_WHY]);
+bool source_layer_is_valid(const struct source_layer *y, const char **member, char why[MEMBER_WHY]);
 #endif
