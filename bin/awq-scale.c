@@ -50,7 +50,7 @@ int main(int argc, char *argv[])
 	const char *hessian;
 	struct method_options options = { 0 };
 	struct awq awq = { .report = &report };
-	struct rewrite rewrite = { .norm = awq_norm, .source = awq_source, .wants = awq_wants,
+	struct rewrite rewrite = { .norm = awq_norm, .source = awq_source, .needs_finish = awq_clips,
 		.arg = &awq, .second_name = "hessian" };
 	bool check, force;
 	const struct option_row rows[] = {

@@ -84,7 +84,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 	struct prompt_images images = { 0 };
 	struct prompt *prompts = encode(set, q, model, &images);
 	struct windows windows = prompt_windows(q->name, q->n, prompts, &images, AXES);
-	struct part *before = set->paired ? choices_earlier(set->paired, q) : NULL;
+	struct part *before = set->paired ? choices_open_earlier(set->paired, q) : NULL;
 	struct output *out = record_open(to, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 

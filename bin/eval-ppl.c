@@ -128,7 +128,7 @@ int main(int argc, char *argv[])
 	calibrated_warn(model->part, file, tokens.n);
 	struct windows windows = windows_scored(windows_cut(part_name(file), &tokens, set.convention,
 		windows_ctx(set.ctx, model->config->positions), set.stride));
-	struct part *before = set.paired ? record_earlier(set.paired, &windows, set.reference) : NULL;
+	struct part *before = set.paired ? record_open_earlier(set.paired, &windows, set.reference) : NULL;
 	struct output *out = record_open(c.output, model->part);
 
 	record_input(out, "tokens", file);

@@ -48,7 +48,7 @@ static struct method check_fbq(struct settings *set)
 	struct branch_settings *b = &set->options.method.branch;
 	struct method m;
 
-	option_without_effect(3, (struct option_without_effect[]){ z->unread[0], z->unread[1],
+	option_without_effect(3, (struct option_without_effect[]){ z->without_effect[0], z->without_effect[1],
 		{ set->reference != NULL, "storage group scale-dtype scale-bits ties",
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !b->rank)

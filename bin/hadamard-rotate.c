@@ -61,10 +61,10 @@ int main(int argc, char *argv[])
 	struct rotations rotations;
 	char *settings;
 
-	rewrite_leave(&rewrite, &f, language);
+	rewrite_exclude_encoder(&rewrite, &f, language);
 	option_without_effect(1, &(struct option_without_effect){
 		load && (language || !f.config->vision.class), "seed", "--load" });
-	rotations = rotations_make(f.config, &o, rewrite.change.leave, learned);
+	rotations = rotations_make(f.config, &o, rewrite.change.unchanged, learned);
 	rewrite.change.rotations = &rotations;
 	rewrite.settings = settings = rotations_settings(&rotations, o.seed);
 	rewrite.second = learned;

@@ -33,8 +33,8 @@ static void leave_rms(struct invariant *change, const struct config *c, bool lan
 	const struct stack *encoder = config_encoder(c), *last = config_last(c);
 	const bool mixed = encoder && !language && encoder->arch->norm_kind != last->arch->norm_kind;
 
-	change->leave[0] = mixed && encoder->arch->norm_kind == NORM_RMS;
-	change->leave[last - c->stack] = mixed && last->arch->norm_kind == NORM_RMS;
+	change->unchanged[0] = mixed && encoder->arch->norm_kind == NORM_RMS;
+	change->unchanged[last - c->stack] = mixed && last->arch->norm_kind == NORM_RMS;
 }
 
 int main(int argc, char *argv[])
@@ -54,7 +54,7 @@ int main(int argc, char *argv[])
 	struct filter f = rewrite_open(c.operand[0], c.output);
 
 	leave_rms(&rewrite.change, f.config, language);
-	rewrite_leave(&rewrite, &f, language);
+	rewrite_exclude_encoder(&rewrite, &f, language);
 	rewrite_filter(&rewrite, &f, check);
 	filter_close(&f);
 	return 0;

@@ -564,7 +564,7 @@ static void run_stages(const struct block *b, struct work *w, const struct batch
 	const float from[TOKENS][HIDDEN], const float to[TOKENS][HIDDEN], const struct seen *once)
 {
 	struct seen seen = { 0 };
-	const struct observer observer = { .see = see, .arg = &seen, .expert = see_expert };
+	const struct observer observer = { .on_input = see, .arg = &seen, .on_expert_input = see_expert };
 	struct stage stage = { PROJECTION_QKV, PROJECTIONS };
 	float x[TOKENS][HIDDEN];
 
@@ -624,8 +624,8 @@ static void stages_are_the_block(void **unused)
 		for (size_t i = 0; i < TOKENS * HIDDEN; i++)
 			x[i / HIDDEN][i % HIDDEN] = uniform();
 		memcpy(y, x, sizeof y);
-		block_forward(b, &work, &batch, y, NULL, &(struct observer){ .see = see, .arg = &once,
-			.expert = see_expert });
+		block_forward(b, &work, &batch, y, NULL, &(struct observer){ .on_input = see, .arg = &once,
+			.on_expert_input = see_expert });
 		run_sets(b, &work, &batch, x, y, &once);
 		for (size_t i = 0; i < SLOTS; i++)
 			free(once.x[i]);

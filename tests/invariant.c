@@ -638,7 +638,7 @@ static void make_vision(struct model *m, const char *name, bool post, enum norm_
 static struct invariant ln2rms_of(enum norm_kind kind)
 {
 	return (struct invariant){ .fold = true, .centre = true,
-		.leave = { [STACKS - 1] = kind == NORM_RMS } };
+		.unchanged = { [STACKS - 1] = kind == NORM_RMS } };
 }
 
 /* Changes the model, and returns the difference of the logits. */
@@ -669,7 +669,7 @@ static void encoders(void **unused)
 		double converted, rotated;
 
 		make_vision(&m, name, visions[i / 2].post, kind);
-		r = rotations_make(&m.config, &ways[0].o, rotate.leave, NULL);
+		r = rotations_make(&m.config, &ways[0].o, rotate.unchanged, NULL);
 		assert_non_null(strstr(hindered(&m, &rotate), "ln2rms"));
 		why = hindered(&m, &convert);
 		assert_true(!why == !m.encoder.embedding_norm);	/* which has many gains */
@@ -726,13 +726,13 @@ static void encoders_left(void **unused)
 	const struct invariant convert = ln2rms_of(NORM_RMS);
 	struct model m;
 	struct rotations r;
-	struct invariant rotate = { .fold = true, .rotations = &r, .leave = { true } };
+	struct invariant rotate = { .fold = true, .rotations = &r, .unchanged = { true } };
 
 	(void)unused;
 	make_vision(&m, "vision/llava-clip", false, NORM_RMS);
 	make_constant(&m);
 	assert_non_null(strstr(hindered(&m, &convert), "reads the stream without a norm"));
-	r = rotations_make(&m.config, &ways[0].o, rotate.leave, NULL);
+	r = rotations_make(&m.config, &ways[0].o, rotate.unchanged, NULL);
 	assert_true(changed_by(&m, &rotate) < most);
 	for (size_t i = 0; i < m.at.norms; i++)
 		assert_true((m.at.norm[i].stack == m.config.stack) == (m.norm[i].kind == NORM_LAYER));
@@ -766,7 +766,7 @@ static void every_layer_of_images_counts(void **unused)
 			make_vision(&m, visions[i / 2].name, visions[i / 2].post, NORM_LAYER);
 			make_constant(&m);
 			if (rotates) {
-				r = rotations_make(&m.config, &ways[0].o, t.leave, NULL);
+				r = rotations_make(&m.config, &ways[0].o, t.unchanged, NULL);
 				change(&m, &ln2rms, SIZE_MAX);
 			}
 			layers = m.at.layers;

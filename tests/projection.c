@@ -134,7 +134,7 @@ static void check(struct projection *s)
 	uint8_t modality[ROWS];
 	struct batch batch = { .rows = ROWS, .modality = modality };
 	struct seen seen = { .batch = &batch };
-	const struct observer observer = { .see = see, .arg = &seen };
+	const struct observer observer = { .on_input = see, .arg = &seen };
 	const double max = errors[s->type];
 	struct workspace workspace = { 0 };
 

@@ -27,9 +27,9 @@ static uint64_t drawn;
 
 static size_t below(size_t n) { return (size_t)(random_uniform(&stream, drawn++) * (double)n); }
 
-static struct stretch stretch_of(size_t n, const int32_t id[n])
+static struct prompt_tokens tokens_of(size_t n, const int32_t id[n])
 {
-	struct stretch s = { .n = n, .id = xalloc(n, sizeof *s.id) };
+	struct prompt_tokens s = { .n = n, .id = xalloc(n, sizeof *s.id) };
 
 	memcpy(s.id, id, n * sizeof *s.id);
 	return s;
@@ -48,13 +48,13 @@ static struct prompt *two_prompts(void)
 {
 	struct prompt *p = xalloc(2, sizeof *p);
 
-	p[0] = (struct prompt){ stretch_of(3, (int32_t[]){ 1, 2, 3 }), NULL, 2,
+	p[0] = (struct prompt){ tokens_of(3, (int32_t[]){ 1, 2, 3 }), NULL, 2,
 		xalloc(2, sizeof *p->continuation) };
-	p[0].continuation[0] = stretch_of(3, (int32_t[]){ 4, 5, 6 });
-	p[0].continuation[1] = stretch_of(1, (int32_t[]){ 7 });
-	p[1] = (struct prompt){ stretch_of(1, (int32_t[]){ 8 }), NULL, 1,
+	p[0].continuation[0] = tokens_of(3, (int32_t[]){ 4, 5, 6 });
+	p[0].continuation[1] = tokens_of(1, (int32_t[]){ 7 });
+	p[1] = (struct prompt){ tokens_of(1, (int32_t[]){ 8 }), NULL, 1,
 		xalloc(1, sizeof *p->continuation) };
-	p[1].continuation[0] = stretch_of(2, (int32_t[]){ 9, 10 });
+	p[1].continuation[0] = tokens_of(2, (int32_t[]){ 9, 10 });
 	return p;
 }
 
@@ -81,7 +81,7 @@ static void windows_by_hand(void **unused)
 
 	/* 1, two tokens of an image, 3: before and after these come first, the last token stays */
 	free(p[0].context.id);
-	p[0].context = stretch_of(4, (int32_t[]){ 1, 2, 2, 3 });
+	p[0].context = tokens_of(4, (int32_t[]){ 1, 2, 2, 3 });
 	p[0].context.feature = xalloc(4, sizeof *p->context.feature);
 	memcpy(p[0].context.feature, (int64_t[]){ -1, 0, 1, -1 }, 4 * sizeof *p->context.feature);
 	for (int first = 0; first < 2; first++) {
@@ -89,7 +89,7 @@ static void windows_by_hand(void **unused)
 		const struct prompt_images one = { 1, 2, &(struct token_image){ .first = 1, .n = 2 } };
 
 		if (first)
-			prompt_switch(&p[0], AXES);
+			prompt_visual_first(&p[0], AXES);
 		w = prompt_windows("x", 2, p, &one, AXES);
 		is_rows("id", w.id, 9, first ? (int32_t[]){ 2, 2, 1, 3, 4, 5, 3, 8, 9 } :
 			(int32_t[]){ 1, 2, 2, 3, 4, 5, 3, 8, 9 });
@@ -133,10 +133,10 @@ static struct prompt *draw_prompts(size_t vocab)
 
 		for (size_t k = 0; k < CONTEXT + MORE; k++)
 			id[below(CONTEXT + MORE)] = (int32_t)below(vocab);
-		p[i] = (struct prompt){ stretch_of(1 + below(i < 4 ? 3 : CONTEXT), id), NULL, n,
+		p[i] = (struct prompt){ tokens_of(1 + below(i < 4 ? 3 : CONTEXT), id), NULL, n,
 			xalloc(n, sizeof *p->continuation) };
 		for (size_t k = 0; k < n; k++)
-			p[i].continuation[k] = stretch_of(1 + below(MORE), id + k);
+			p[i].continuation[k] = tokens_of(1 + below(MORE), id + k);
 	}
 	return p;
 }
@@ -166,7 +166,7 @@ static struct windows alone(const struct prompt *p, size_t sequences, int64_t *s
 
 	for (size_t i = 0; i < PROMPTS; i++)
 		for (size_t k = 0; k < p[i].continuations; k++) {
-			const struct stretch *a = &p[i].context, *b = &p[i].continuation[k];
+			const struct prompt_tokens *a = &p[i].context, *b = &p[i].continuation[k];
 
 			memcpy(id + n, a->id, a->n * sizeof *id);
 			memcpy(id + n + a->n, b->id, b->n * sizeof *id);

@@ -233,7 +233,7 @@ static void main_kept(void **unused)
 static bool is_unread(const struct quantizer *z, const char *name)
 {
 	for (size_t i = 0; i < 2; i++)
-		if (z->unread[i].names && strstr(z->unread[i].names, name))
+		if (z->without_effect[i].names && strstr(z->without_effect[i].names, name))
 			return true;
 	return false;
 }
@@ -269,7 +269,7 @@ static void unread(void **unused)
 			options[i].change(&m);
 			after = result_of(&m, h[0][0]);
 			if (same(&before, &after) != is_unread(z, options[i].name))
-				fail_msg("%s: --%s: unread is wrong", z->name, options[i].name);
+				fail_msg("%s: --%s: without_effect is wrong", z->name, options[i].name);
 		}
 	}
 }

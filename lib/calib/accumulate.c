@@ -57,7 +57,7 @@ static size_t modalities_of(size_t n, const struct filter file[n], const char *g
 static bool all_have(size_t n, const struct filter file[n], const char *group)
 {
 	for (size_t k = 0; k < n; k++)
-		if (!hessian_there(file[k].part, group))
+		if (!hessian_exists(file[k].part, group))
 			return false;
 	return true;
 }

@@ -62,7 +62,7 @@ static void leave_out(const struct calibration *k, const struct part *part, cons
 	struct layer layer = layer_read(part, path, 0, 0);
 
 	for (int i = 0; i < 2; i++) {
-		const struct sums *sums = &(i ? k->sent : k->input)[place];
+		const struct sums *sums = &(i ? k->extra : k->input)[place];
 
 		for (size_t m = 0; m < sums->modalities; m++)
 			sums->moments[m].splits = layer.linear.splits,
@@ -87,7 +87,7 @@ static void add_input(struct calibration *k, const struct part *part, const stru
 	s = &k->input[place];
 	*s = sums_make(in, mixed || layer_ref_is_visual(c, layer) ? 1 : k->modalities, products);
 	if (p == PROJECTION_EXPERT_DOWN) {
-		s->prior = &k->sent[place];
+		s->prior = &k->extra[place];
 		*s->prior = sums_make(in, 1, products);
 	} else if (p == PROJECTION_EXPERT_GATE_UP) {
 		s->prior = &k->input[config_input(c, layer_ref_block(c, layer), PROJECTION_ROUTER, 0)];
@@ -104,7 +104,7 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 	struct calibration k = { .config = c, .execution = e, .list = layer_list(part, c, layers),
 		.name = part_name(part), .modalities = e->modalities ? e->modalities : 1,
 		.input = xalloc(config_inputs(c), sizeof *k.input),
-		.sent = xalloc(config_inputs(c), sizeof *k.sent) };
+		.extra = xalloc(config_inputs(c), sizeof *k.extra) };
 
 	for (size_t i = 0; i < k.list.n; i++)
 		add_input(&k, part, &k.list.layer[i], products);
@@ -116,7 +116,7 @@ static enum half_type half_of(const struct calibration *k)
 	return compute_half(k->execution->compute_type);
 }
 
-static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
+static void on_input(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
 	const float *x)
 {
 	const struct calibration *k = arg;
@@ -125,37 +125,37 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 	sums_add(&k->input[config_input(k->config, block, p, 0)], half_of(k), batch, x);
 }
 
-static void see_expert(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows, size_t in,
-	const float *x)
+static void on_expert_input(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows,
+	size_t in, const float *x)
 {
 	const struct calibration *k = arg;
 	const size_t i = config_input(k->config, block, p, expert);
 
 	sums_add_rows(&k->input[i], half_of(k), rows, x);
-	if (k->sent[i].in && k->input[i].moments->count >= in)	/* the prior is not needed */
-		sums_free(&k->sent[i]);
+	if (k->extra[i].in && k->input[i].moments->count >= in)	/* the prior is not needed */
+		sums_free(&k->extra[i]);
 }
 
-static size_t to_send(void *arg, size_t block, size_t expert)
+static size_t extra_tokens(void *arg, size_t block, size_t expert)
 {
 	const struct calibration *k = arg;
-	const struct sums *s = &k->sent[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)];
+	const struct sums *s = &k->extra[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)];
 
 	return s->in ? s->in - s->moments->count : 0;
 }
 
-static void see_sent(void *arg, size_t block, size_t expert, size_t rows, size_t in, const float *x)
+static void on_extra_input(void *arg, size_t block, size_t expert, size_t rows, size_t in, const float *x)
 {
 	const struct calibration *k = arg;
 
 	(void)in;
-	sums_add_rows(&k->sent[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)], half_of(k),
+	sums_add_rows(&k->extra[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)], half_of(k),
 		rows, x);
 }
 
 struct observer calibrate_observer(struct calibration *k)
 {
-	return (struct observer){ see, k, see_expert, to_send, see_sent };
+	return (struct observer){ on_input, k, on_expert_input, extra_tokens, on_extra_input };
 }
 
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)
@@ -203,7 +203,7 @@ static void drop_memory(void *arg)
 	const struct calibration *k = arg;
 
 	for (size_t i = 0; i < config_inputs(k->config); i++)
-		sums_drop(&k->input[i]), sums_drop(&k->sent[i]);
+		sums_drop(&k->input[i]), sums_drop(&k->extra[i]);
 }
 
 struct moments_source calibrate_source(struct calibration *k, const char *name)
@@ -286,8 +286,8 @@ void calibrate_end(struct calibration *k)
 	const size_t n = config_inputs(k->config);
 
 	for (size_t i = 0; i < n; i++)
-		sums_free(&k->input[i]), sums_free(&k->sent[i]);
-	free(k->input), free(k->sent);
+		sums_free(&k->input[i]), sums_free(&k->extra[i]);
+	free(k->input), free(k->extra);
 	layer_list_free(&k->list);
 }
 

@@ -65,7 +65,7 @@ struct calibration {
 	struct layer_list list;
 	size_t modalities;		/* of tokens; experts and layers of images have 1 */
 	struct sums *input;		/* [config_inputs()] */
-	struct sums *sent;		/* [config_inputs()]: priors of experts' down projections */
+	struct sums *extra;		/* [config_inputs()]: priors of experts' down projections */
 	const char *name;		/* of the source, for messages */
 };
 /* products: also sum Σ x xᵀ. Without products, the magnitudes of split columns are left out. */

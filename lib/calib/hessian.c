@@ -35,7 +35,7 @@ static size_t first_asymmetric(size_t n, const float h[n][n])
 	return bad;
 }
 
-bool hessian_there(const struct part *part, const char *layer)
+bool hessian_exists(const struct part *part, const char *layer)
 {
 	return layer_has(part, layer, "hessian");
 }
@@ -111,7 +111,7 @@ static void check_seen(const struct part *part, const char *layer, int64_t count
 {
 	char *prior = hessian_prior(layer);
 
-	if (count < 0 || (!count && !hessian_there(part, prior)))
+	if (count < 0 || (!count && !hessian_exists(part, prior)))
 		die("%s: %s/count: is not positive, expected one token or more", part_name(part), layer);
 	free(prior);
 }
@@ -274,7 +274,7 @@ void hessian_write(struct output *out, const char *layer, size_t modalities,
 	free(data);
 }
 
-const char *hessian_lacks(const struct hessian *h)
+const char *hessian_absent_member(const struct hessian *h)
 {
 	for (const struct extra *b = extra; b < extra + EXTRAS; b++) {
 		const void *data;
@@ -323,7 +323,7 @@ struct hessian hessian_mixed(const struct part *part, const char *layer, size_t 
 	char *path = hessian_prior(layer);
 
 	*own = NULL;
-	if (h.count < (int64_t)h.in && hessian_there(part, path)) {
+	if (h.count < (int64_t)h.in && hessian_exists(part, path)) {
 		const struct hessian prior = hessian_find(part, path, h.in);
 
 		hessian_check(part_name(part), layer, h.in, h.sum);
@@ -343,7 +343,7 @@ static struct second_moments peek_in_files(void *arg, const struct layer_ref *la
 
 	if (f->order && layer_find(f->order, layer->path, "order", TENSOR_I32, 1, &n, &order))
 		y.order = order.data;
-	if (f->hessian && (needed || hessian_there(f->hessian, layer->path))) {
+	if (f->hessian && (needed || hessian_exists(f->hessian, layer->path))) {
 		const struct hessian h = hessian_find(f->hessian, layer->path, n);
 
 		y.hessian = h.sum;

@@ -34,7 +34,7 @@ struct hessian {
 };
 
 /* Whether the file has a Hessian of the layer. */
-bool hessian_there(const struct part *part, const char *layer);
+bool hessian_exists(const struct part *part, const char *layer);
 /* The Hessian of the layer over all tokens: views of the part, or sums that the part owns. n: expected number
  * of inputs, 0: any. */
 struct hessian hessian_find(const struct part *part, const char *layer, size_t n);
@@ -57,7 +57,7 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 void hessian_write(struct output *out, const char *layer, size_t modalities,
 	const struct hessian h[modalities]);
 /* The name of the first absent member, or NULL. */
-const char *hessian_lacks(const struct hessian *h);
+const char *hessian_absent_member(const struct hessian *h);
 
 /* Statistics of a layer's inputs for a method. */
 struct second_moments {

@@ -106,9 +106,9 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 	const size_t n = h->in;
 	const double count = (double)other->count;
 
-	if (hessian_lacks(other))
+	if (hessian_absent_member(other))
 		die("%s: %s/%s: is missing, expected a file of hessian-accum", file, layer,
-			hessian_lacks(other));
+			hessian_absent_member(other));
 	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {

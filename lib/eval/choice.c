@@ -267,7 +267,7 @@ void choices_table_free(struct table *t)
 
 /* ---- the record ---- */
 
-struct part *choices_earlier(const char *path, const struct questions *q)
+struct part *choices_open_earlier(const char *path, const struct questions *q)
 {
 	struct part *record = part_open(path, "result");
 	char *theirs = part_text(record, "/", DIGEST);

@@ -17,8 +17,8 @@
  * Source: lm-evaluation-harness, api/task.py. Its acc is acc here, and its acc_bytes is acc_norm here; its
  * acc_norm divides by characters.
  *
- * Calling sequence: choices_of(); choices_earlier() if there is a record; choices_table(); choices_write();
- * choices_table_free(); choices_free().
+ * Calling sequence: choices_of(); choices_open_earlier() if there is a record; choices_table();
+ * choices_write(); choices_table_free(); choices_free().
  */
 #ifndef EVAL_CHOICE_H
 #define EVAL_CHOICE_H
@@ -64,7 +64,7 @@ struct table choices_table(const struct choices *c, const struct part *before);
 void choices_table_free(struct table *t);
 
 /* Opens an earlier record. A record of other questions is a fatal error. */
-struct part *choices_earlier(const char *path, const struct questions *q);
+struct part *choices_open_earlier(const char *path, const struct questions *q);
 /*
  * Writes and closes a record: /question/task, gold, answer, answer_norm and every mark; /choice/question,
  * bytes, tokens, log_likelihood and log_likelihood_of_reference; the columns of the table and the numbers of

@@ -79,7 +79,7 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	const float *h = NULL;
 	float *own = NULL;
 
-	if (c->hessian && hessian_there(c->hessian, group)) {
+	if (c->hessian && hessian_exists(c->hessian, group)) {
 		h = hessian_mixed(c->hessian, group, l->in, &own).sum;
 		hessian_check(part_name(c->hessian), group, l->in, h);
 	}

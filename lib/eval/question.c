@@ -181,11 +181,11 @@ void questions_free(struct questions *q)
 }
 
 /* The tokens of a context, with a BOS if it gets one. *n: number of tokens of the text. */
-static struct stretch encode_context(const struct encode *e, const char *text, bool special, size_t *n)
+static struct prompt_tokens encode_context(const struct encode *e, const char *text, bool special, size_t *n)
 {
 	struct encoding k = vocabulary_ids(e->v, strlen(text), text, special);
 	const bool bos = e->bos == BOS_YES || (e->bos == BOS_AUTO && e->v->add_bos) || !k.n;
-	struct stretch y = { .n = bos + k.n, .id = xalloc(bos + k.n, sizeof *y.id) };
+	struct prompt_tokens y = { .n = bos + k.n, .id = xalloc(bos + k.n, sizeof *y.id) };
 
 	if (bos && e->v->bos < 0)
 		die("%s: has no BOS, which a question %s needs", e->v->name,
@@ -200,12 +200,12 @@ static struct stretch encode_context(const struct encode *e, const char *text, b
 }
 
 /* The tokens of context, choice and end, without the first `skip`. */
-static struct stretch encode_choice(const struct encode *e, const struct question *q, size_t choice,
+static struct prompt_tokens encode_choice(const struct encode *e, const struct question *q, size_t choice,
 	const char *end, size_t skip)
 {
 	char *text = xformat("%s%s%s", q->context, q->choice[choice], end);
 	struct encoding k = vocabulary_ids(e->v, strlen(text), text, e->special || q->images);
-	struct stretch y = { .n = k.n > skip ? k.n - skip : 0 };
+	struct prompt_tokens y = { .n = k.n > skip ? k.n - skip : 0 };
 
 	if (!y.n)
 		die("choice %zu has no token after the context", choice);
@@ -242,7 +242,7 @@ static void place_context(const struct encode *e, struct prompt *p, size_t image
 	const size_t past = p->context.n;
 
 	for (size_t k = 0; k < p->continuations; k++) {
-		struct stretch *c = &p->continuation[k];
+		struct prompt_tokens *c = &p->continuation[k];
 		int32_t (*position)[AXES] = xalloc(past + c->n, sizeof *position);
 
 		vision_positions(e->config, past + c->n, position, 0, images, image);
@@ -260,8 +260,8 @@ static void place_context(const struct encode *e, struct prompt *p, size_t image
 static void put_images(const struct encode *e, const struct question *q, const char *folder, struct prompt *p)
 {
 	const json_t *names = json_object_get(q->json, "images");
-	const struct stretch old = p->context;
-	struct stretch y = { 0 };
+	const struct prompt_tokens old = p->context;
+	struct prompt_tokens y = { 0 };
 	size_t image = 0;
 
 	for (size_t i = 0; i < old.n; i++)
@@ -288,7 +288,7 @@ static void put_images(const struct encode *e, const struct question *q, const c
 	if (config_last(e->config)->axes == AXES)
 		place_context(e, p, q->images);
 	if (e->aifs)
-		prompt_switch(p, AXES);
+		prompt_visual_first(p, AXES);
 }
 
 /* Fatal error if the context of a question without images has a placeholder, even if special tokens are not

@@ -70,7 +70,7 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 	free_places(p);
 }
 
-struct part *record_earlier(const char *path, const struct windows *w, bool kl)
+struct part *record_open_earlier(const char *path, const struct windows *w, bool kl)
 {
 	struct part *record = part_open(path, "result");
 	size_t n = w->targets;

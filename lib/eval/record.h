@@ -2,8 +2,8 @@
 /*
  * record.h -- the record of an evaluation: the negative log-likelihood of every target, and the results
  *
- * Calling sequence: record_earlier() and record_metrics() for --paired; record_open(), record_input() and
- * record_write().
+ * Calling sequence: record_open_earlier() and record_metrics() for --paired; record_open(), record_input()
+ * and record_write().
  */
 #ifndef EVAL_RECORD_H
 #define EVAL_RECORD_H
@@ -31,7 +31,7 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 
 /* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
  * true. */
-struct part *record_earlier(const char *path, const struct windows *w, bool kl);
+struct part *record_open_earlier(const char *path, const struct windows *w, bool kl);
 enum { RECORD_METRICS = 2 * DELTA_METRICS };
 /*
  * Differences of nll from the record and, unless d is NULL, of the divergence. Returns their number. A record

@@ -83,7 +83,7 @@ static void visit_hessian(void *arg, const char *path)
 	double *square, sum = 0, max = 0, fourth = 0;
 	size_t n, dead = 0;
 
-	if (!selection_has(v->s->layers, path) || hessian_is_prior(path) || !hessian_there(v->part, path))
+	if (!selection_has(v->s->layers, path) || hessian_is_prior(path) || !hessian_exists(v->part, path))
 		return;
 	h = hessian_find(v->part, path, 0);
 	n = h.in;

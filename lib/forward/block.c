@@ -235,7 +235,7 @@ static bool project(const struct block_pass *p, enum projection_name name, size_
 	const struct projection *s = &p->b->projection[name];
 
 	if (name == p->to) {
-		projection_show(s, p->batch, x, &p->w->input, p->observer);
+		projection_observe(s, p->batch, x, &p->w->input, p->observer);
 		return false;
 	}
 	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x,

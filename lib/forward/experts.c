@@ -80,7 +80,7 @@ struct routing routing_make(const struct stack *s, size_t tokens)
 	if (!s->experts)
 		return r;
 	r.choice = xalloc(tokens * r.chosen, sizeof *r.choice);
-	r.share = xalloc(tokens * r.chosen, sizeof *r.share);
+	r.weight = xalloc(tokens * r.chosen, sizeof *r.weight);
 	r.place = xalloc(tokens * r.chosen, sizeof *r.place);
 	r.start = xalloc(r.experts + 1, sizeof *r.start);
 	r.token = xalloc(tokens * r.chosen, sizeof *r.token);
@@ -90,7 +90,7 @@ struct routing routing_make(const struct stack *s, size_t tokens)
 
 void routing_free(struct routing *r)
 {
-	free(r->choice), free(r->share), free(r->place), free(r->start), free(r->token), free(r->modality);
+	free(r->choice), free(r->weight), free(r->place), free(r->start), free(r->token), free(r->modality);
 	free(r->rows.memory);
 	*r = (struct routing){ 0 };
 }
@@ -116,7 +116,7 @@ static bool is_among(size_t n, const int32_t choice[n], size_t e)
 }
 
 /* Chooses the largest logits. NaN is chosen only if no number is left. */
-static void choose_row(const struct stack *s, int32_t choice[], float share[], const float logit[])
+static void choose_row(const struct stack *s, int32_t choice[], float weight[], const float logit[])
 {
 	double all = 0, of_chosen = 0;
 	float max = -INFINITY;
@@ -137,7 +137,7 @@ static void choose_row(const struct stack *s, int32_t choice[], float share[], c
 	for (size_t k = 0; k < s->chosen; k++)
 		of_chosen += exp((double)logit[choice[k]] - (double)max);
 	for (size_t k = 0; k < s->chosen; k++)
-		share[k] = (float)(exp((double)logit[choice[k]] - (double)max) /
+		weight[k] = (float)(exp((double)logit[choice[k]] - (double)max) /
 			(s->normalized ? of_chosen : all));
 }
 
@@ -147,7 +147,7 @@ void routing_choose(struct routing *r, const struct stack *s, size_t m, size_t s
 
 	#pragma omp parallel for num_threads(threads) if (m * r->experts * k > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < m; t++)
-		choose_row(s, r->choice + t * k, r->share + t * k, logits + t * stride);
+		choose_row(s, r->choice + t * k, r->weight + t * k, logits + t * stride);
 	memset(r->start, 0, (r->experts + 1) * sizeof *r->start);
 	for (size_t i = 0; i < m * k; i++)
 		r->start[r->choice[i] + 1]++;
@@ -168,10 +168,10 @@ void routing_add_shared(const struct stack *s, size_t m, float *y, const float *
 
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < m; t++) {
-		const float share = (float)(1 / (1 + exp(-(double)logit[t * stride])));
+		const float weight = (float)(1 / (1 + exp(-(double)logit[t * stride])));
 
 		for (size_t j = t * n; j < (t + 1) * n; j++)
-			y[j] += share * x[j];
+			y[j] += weight * x[j];
 	}
 }
 
@@ -213,7 +213,7 @@ static void show_expert(const struct experts_pass *p, struct buffers *b, enum pr
 	const struct observer *o = p->observer;
 
 	if (n && o)
-		o->expert(o->arg, p->e->block, name, expert, n, s->in,
+		o->on_expert_input(o->arg, p->e->block, name, expert, n, s->in,
 			projection_rotate(s, n, x, &b->input));
 }
 
@@ -225,7 +225,7 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 	const size_t from = p->r->start[expert], n = p->r->start[expert + 1] - from;
 	const struct batch own = { .rows = n, .modality = p->modality ? p->r->modality + from : NULL };
 	float *x = (float *)p->r->rows.memory + from * p->r->hidden;
-	struct batch sent = { .modality = p->modality };
+	struct batch extra = { .modality = p->modality };
 
 	if (p->to != PROJECTION_EXPERT_DOWN)
 		show_expert(p, b, PROJECTION_EXPERT_GATE_UP, expert, n, x);
@@ -237,11 +237,11 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 	if (n && p->to == PROJECTIONS)
 		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
 			(const float (*)[down->in])b->middle, &b->input, NULL, false);
-	sent.rows = o && o->to_send ? min(p->m, o->to_send(o->arg, p->e->block, expert)) : 0;
-	if (sent.rows) {
-		run_gate_up(p, b, expert, &sent, p->x);
-		o->sent(o->arg, p->e->block, expert, sent.rows, down->in,
-			projection_rotate(down, sent.rows, b->middle, &b->input));
+	extra.rows = o && o->extra_tokens ? min(p->m, o->extra_tokens(o->arg, p->e->block, expert)) : 0;
+	if (extra.rows) {
+		run_gate_up(p, b, expert, &extra, p->x);
+		o->on_extra_input(o->arg, p->e->block, expert, extra.rows, down->in,
+			projection_rotate(down, extra.rows, b->middle, &b->input));
 	}
 }
 
@@ -270,10 +270,10 @@ static void combine(const struct experts_pass *p, float *y)
 	#pragma omp parallel for num_threads(threads) if (n > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < p->m; t++)
 		for (size_t k = t * r->chosen; k < (t + 1) * r->chosen; k++) {
-			const float *from = rows + r->place[k] * width, share = r->share[k];
+			const float *from = rows + r->place[k] * width, weight = r->weight[k];
 
 			for (size_t j = 0; j < width; j++)
-				y[t * width + j] += share * from[j];
+				y[t * width + j] += weight * from[j];
 		}
 }
 
@@ -283,7 +283,7 @@ void experts_apply(const struct experts *e, struct routing *r, const struct batc
 {
 	struct experts_pass p = { .e = e, .r = r, .x = x, .m = m, .to = to,
 		.modality = batch->modality ? batch->modality + first : NULL,
-		.observer = observer && observer->expert ? observer : NULL };
+		.observer = observer && observer->on_expert_input ? observer : NULL };
 	size_t reached = 0;
 
 	for (size_t i = 0; i < e->n; i++) {

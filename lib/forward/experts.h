@@ -38,7 +38,7 @@ struct projection *experts_projection(const struct experts *e, enum projection_n
 struct routing {
 	size_t experts, chosen, hidden;
 	int32_t *choice;		/* [tokens][chosen] experts of each token, ascending */
-	float *share;			/* [tokens][chosen] g_e of each */
+	float *weight;			/* [tokens][chosen] g_e of each */
 	size_t *place;			/* [tokens][chosen] row of each in `rows` */
 	size_t *start;			/* [experts + 1] first row of each expert */
 	int32_t *token;			/* [tokens · chosen] token of each row, ascending in each expert */

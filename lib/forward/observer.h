@@ -7,31 +7,32 @@
 #include "model/config.h"
 
 /*
- * see() receives the input x[batch->rows][in] of a projection, after an online Hadamard and before any
- * rounding of activations. For the head, `block` is the number of blocks. With see = NULL no callback is
+ * on_input() receives the input x[batch->rows][in] of a projection, after an online Hadamard and before any
+ * rounding of activations. For the head, `block` is the number of blocks. With on_input = NULL no callback is
  * made, but windows are grouped as for one, so that sums are the same to the bit. Without an observer (NULL)
  * they are not grouped.
  *
- * In a mixture of experts, see() receives the inputs of projections that all tokens pass. expert() receives
- * the inputs x[rows][in] of an expert, for the tokens that reached it, in order. The first to_send() tokens
- * of the batch are also run through the expert, whether they reached it or not; sent() receives the inputs of
- * its down projection for them, and nothing else uses them. Threads call these three functions for different
- * experts at the same time.
+ * In a mixture of experts, on_input() receives the inputs of projections that all tokens pass.
+ * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order.
+ * The first extra_tokens() tokens of the batch are also run through the expert, whether they reached it or
+ * not; on_extra_input() receives the inputs of its down projection for them, and nothing else uses them.
+ * Threads call these three functions for different experts at the same time.
  */
 struct observer {
-	void (*see)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
+	void (*on_input)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
 		size_t in, const float *x);
 	void *arg;
-	void (*expert)(void *arg, size_t block, enum projection_name projection, size_t expert, size_t rows,
-		size_t in, const float *x);
-	size_t (*to_send)(void *arg, size_t block, size_t expert);
-	void (*sent)(void *arg, size_t block, size_t expert, size_t rows, size_t in, const float *x);
+	void (*on_expert_input)(void *arg, size_t block, enum projection_name projection, size_t expert,
+		size_t rows, size_t in, const float *x);
+	size_t (*extra_tokens)(void *arg, size_t block, size_t expert);
+	void (*on_extra_input)(void *arg, size_t block, size_t expert, size_t rows, size_t in,
+		const float *x);
 };
 
 static inline void observe(const struct observer *o, size_t block, enum projection_name projection,
 	const struct batch *batch, size_t in, const float *x)
 {
-	if (o && o->see)
-		o->see(o->arg, block, projection, batch, in, x);
+	if (o && o->on_input)
+		o->on_input(o->arg, block, projection, batch, in, x);
 }
 #endif

@@ -250,7 +250,7 @@ const float *projection_rotate(const struct projection *s, size_t m, const float
 	return rotate(s, m, x, 0, workspace);
 }
 
-void projection_show(const struct projection *s, const struct batch *batch, const float *x,
+void projection_observe(const struct projection *s, const struct batch *batch, const float *x,
 	struct workspace *workspace, const struct observer *observer)
 {
 	observe(observer, s->block, s->name, batch, s->in, projection_rotate(s, batch->rows, x, workspace));

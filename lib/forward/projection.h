@@ -71,7 +71,7 @@ void *workspace_of(struct workspace *w, size_t bytes);
 const float *projection_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
 /* Calls the observer with the input of all rows, as projection_apply() does, and multiplies nothing. */
-void projection_show(const struct projection *s, const struct batch *batch, const float *x,
+void projection_observe(const struct projection *s, const struct batch *batch, const float *x,
 	struct workspace *workspace, const struct observer *observer);
 /*
  * y[m][stride] = x wᵀ + bias, or y += with `add`, for rows [first, first + m) of the batch. With an observer,

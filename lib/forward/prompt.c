@@ -8,7 +8,7 @@
 
 /* Appends a row; without memory, only counts it. place: storage order in the prompt. index: order before
  * AIFS. */
-static void put_row(struct windows *w, const struct stretch *s, size_t at, int32_t target, size_t place,
+static void put_row(struct windows *w, const struct prompt_tokens *s, size_t at, int32_t target, size_t place,
 	int32_t index)
 {
 	const size_t row = w->rows++;
@@ -49,7 +49,7 @@ static void add_prompt(struct windows *w, const struct prompt *p)
 	if (past)
 		end_window(w, begin, 0, 0);
 	for (size_t k = 0; k < p->continuations; k++) {
-		const struct stretch *c = &p->continuation[k];
+		const struct prompt_tokens *c = &p->continuation[k];
 		const size_t first = w->rows;
 
 		put_row(w, &p->context, past, c->id[0], past, (int32_t)past);
@@ -89,9 +89,9 @@ struct windows prompt_windows(const char *name, size_t n, const struct prompt p[
 	return w;
 }
 
-void prompt_switch(struct prompt *p, size_t axes)
+void prompt_visual_first(struct prompt *p, size_t axes)
 {
-	struct stretch *s = &p->context, y = { .n = s->n };
+	struct prompt_tokens *s = &p->context, y = { .n = s->n };
 	size_t *order;
 	uint8_t *visual;
 
@@ -132,7 +132,7 @@ size_t prompt_context_windows(const struct prompt *p)
 	return p->context.n > 1;
 }
 
-static void free_stretch(struct stretch *s)
+static void free_tokens(struct prompt_tokens *s)
 {
 	free(s->id), free(s->feature), free(s->position);
 }
@@ -140,9 +140,9 @@ static void free_stretch(struct stretch *s)
 void prompts_free(size_t n, struct prompt *p)
 {
 	for (size_t i = 0; i < n; i++) {
-		free_stretch(&p[i].context);
+		free_tokens(&p[i].context);
 		for (size_t k = 0; k < p[i].continuations; k++)
-			free_stretch(&p[i].continuation[k]);
+			free_tokens(&p[i].continuation[k]);
 		free(p[i].continuation), free(p[i].index);
 	}
 	free(p);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "forward/windows.h"
 
-struct stretch {
+struct prompt_tokens {
 	size_t n;			/* tokens, at least 1 */
 	int32_t *id;			/* [n] */
 	int64_t *feature;		/* [n] number among all features, -1: text; NULL: all text */
@@ -20,10 +20,10 @@ struct stretch {
 };
 
 struct prompt {
-	struct stretch context;
+	struct prompt_tokens context;
 	int32_t *index;			/* [context.n] places before reordering; NULL: not reordered */
 	size_t continuations;		/* at least 1 */
-	struct stretch *continuation;	/* [continuations] */
+	struct prompt_tokens *continuation;	/* [continuations] */
 };
 
 /* Images of prompts. Their files are decoded when they are needed. */
@@ -33,7 +33,7 @@ struct prompt_images {
 };
 void prompt_images_free(struct prompt_images *p);
 /* Moves the visual tokens of the context before its text tokens (AIFS). The last token stays last. */
-void prompt_switch(struct prompt *p, size_t axes);
+void prompt_visual_first(struct prompt *p, size_t axes);
 
 /* Makes the windows of n prompts, in order. Targets are the tokens of the continuations, in order. name: file
  * of the prompts, for messages. axes: numbers of a position. */

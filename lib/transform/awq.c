@@ -19,11 +19,11 @@ enum { SCALED = 3, COLUMNS = sizeof columns / sizeof *columns };
 static const struct report_table scaled = { .column = columns, .columns = SCALED };
 static const struct report_table clipped = { .column = columns, .columns = COLUMNS };
 
-bool awq_wants(void *arg, const struct residual_layer *l)
+bool awq_clips(void *arg, const struct residual_layer *l)
 {
 	const struct awq *a = arg;
 
-	return hessian_there(a->hessian, l->path) && (l->role == ROLES || !role_is_kept(l->role));
+	return hessian_exists(a->hessian, l->path) && (l->role == ROLES || !role_is_kept(l->role));
 }
 
 /* The layer's H; free(*own). */
@@ -51,7 +51,7 @@ static int64_t mean_abs(const struct awq *a, const struct residual_layer *l, dou
 	const struct hessian h = find_means(a, l->path, l->in);
 	const double n = (double)l->in, own = (double)h.count / n;
 	char *path = hessian_prior(l->path);
-	const bool mixed = h.count < (int64_t)l->in && hessian_there(a->hessian, path);
+	const bool mixed = h.count < (int64_t)l->in && hessian_exists(a->hessian, path);
 	const float *prior = mixed ? find_means(a, path, l->in).mean_abs : NULL;
 
 	for (size_t j = 0; j < l->in; j++)
@@ -153,7 +153,7 @@ void awq_norm(void *arg, const struct part *part, const struct residual *here, s
 	size_t count = 0;
 
 	for (const struct residual_layer *l = here->layer; l < here->layer + here->layers; l++)
-		if (invariant_reads(l) && l->norm == (int64_t)i && awq_wants(arg, l))
+		if (invariant_reads(l) && l->norm == (int64_t)i && awq_clips(arg, l))
 			reader[count++] = l;
 	/* A projector that reads several rows of the norm at once would need factors for each row. */
 	norm->factor = count && (*reader)->in == norm->n ? search(arg, part, count, reader) : NULL;
@@ -165,7 +165,7 @@ double *awq_source(void *arg, const struct part *part, const struct residual *he
 	const struct residual_layer *l = &here->layer[i];
 	struct layer layer = layer_read(part, l->path, l->out, l->in);
 	/* After an online Hadamard, input channels are not the channels of the source. */
-	const bool fits = !layer.linear.rotation_in.hadamard && awq_wants(arg, l);
+	const bool fits = !layer.linear.rotation_in.hadamard && awq_clips(arg, l);
 
 	layer_free(&layer);
 	return fits ? search(arg, part, 1, &l) : NULL;

@@ -32,10 +32,10 @@ struct awq {
 void awq_norm(void *awq, const struct part *part, const struct residual *here, size_t i,
 	struct wide_norm *norm);
 double *awq_source(void *awq, const struct part *part, const struct residual *here, size_t i);
-/* awq_wants(): whether the layer is clipped. awq_finish(): clips it, and reports the ratio r; tr(E H Eᵀ)/tr(W
+/* awq_clips(): whether the layer is clipped. awq_finish(): clips it, and reports the ratio r; tr(E H Eᵀ)/tr(W
  * H Wᵀ) of rounding the original, the scaled and the clipped weight to nearest; and the share of clipped
  * groups. */
-bool awq_wants(void *awq, const struct residual_layer *l);
+bool awq_clips(void *awq, const struct residual_layer *l);
 void awq_finish(void *awq, const struct part *part, const struct residual_layer *l,
 	const struct rewrite_factors *by, double (*w)[l->in]);
 #endif

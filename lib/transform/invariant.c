@@ -17,7 +17,7 @@ static bool is_constant(const struct wide_norm *norm)
 
 static bool changes_stream(const struct invariant *t, struct stream stream)
 {
-	return (t->fold || t->centre || t->rotations) && !t->leave[stream.index];
+	return (t->fold || t->centre || t->rotations) && !t->unchanged[stream.index];
 }
 
 /* Whether the norm's gain and shift move into the layer. */

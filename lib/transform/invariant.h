@@ -33,7 +33,7 @@
 
 struct invariant {
 	bool fold, centre;
-	bool leave[STACKS];		/* streams that are not changed, nor the insides of their blocks */
+	bool unchanged[STACKS];		/* streams that are not changed, nor the insides of their blocks */
 	const struct rotations *rotations;	/* NULL: none */
 };
 

@@ -27,7 +27,7 @@ bool layers_whole(const struct filter *f)
 	return f->config ? parts > f->config->blocks : parts == 1;
 }
 
-void layers_none(const char *name, const struct selection *layers)
+void layers_none_selected(const char *name, const struct selection *layers)
 {
 	die("%s: holds no linear layer%s", name, selection_text(layers));
 }

@@ -23,7 +23,7 @@ size_t layers_each(const struct filter *f, const struct selection *layers,
  * blocks, or has no configuration and several parts. */
 bool layers_whole(const struct filter *f);
 /* Fatal error: no layer of the file is selected. */
-_Noreturn void layers_none(const char *name, const struct selection *layers);
+_Noreturn void layers_none_selected(const char *name, const struct selection *layers);
 
 /*
  * Restricts moments to the columns of the main weight: in a copy, rows and columns of H, and absmax, become 0

@@ -152,8 +152,8 @@ void method_without_effect(const struct method_options *o, bool act_mode,
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
 	const bool scales = act_mode ? m->act_mode == INPUT_STATIC_TENSOR : fp8 || m->act_format.kind;
 	const struct option_without_effect rows[METHOD_WITHOUT_EFFECT] = {
-		z ? z->unread[0] : none,
-		z ? z->unread[1] : none,
+		z ? z->without_effect[0] : none,
+		z ? z->without_effect[1] : none,
 		{ s->group <= 0, "static-groups group-view", "one group per row" },
 		{ s->static_groups, "group-view", "--static-groups" },
 		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },

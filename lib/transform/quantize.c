@@ -143,7 +143,7 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 	if (f->config || layers_whole(f)) {
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 		if (!layers_each(f, q->layers, plan_note, q->plan))
-			layers_none(input_name(f->in), q->layers);
+			layers_none_selected(input_name(f->in), q->layers);
 		plan_check(q->plan, input_name(f->in));
 	}
 	if (layers_whole(f))
@@ -268,8 +268,8 @@ static void end_layer(struct quantize *q, const struct filter *f, struct quantiz
 	z->view(t);
 	z->values(t, value);
 	report_row(f->report, table_of(z, f), t->layer.path, value);
-	if (z->judge)
-		z->judge(t, &q->warned_result);
+	if (z->check_result)
+		z->check_result(t, &q->warned_result);
 	set_inputs(q, f->part, t);
 	layer_write(f->out, f->part, t->layer.path, &t->layer.linear);
 }
@@ -476,7 +476,7 @@ void quantize_end(struct quantize *q, const char *name)
 	if (q->reference && !q->done)
 		die("%s: holds no quantized layer, expected a result of dpq-run with --reference", name);
 	if (!q->done)
-		layers_none(name, q->layers);
+		layers_none_selected(name, q->layers);
 	plan_check(q->plan, name);
 	plan_end(q->plan);
 }

@@ -83,23 +83,23 @@ static void values(const struct quantized *t, double value[COLUMNS])
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
-	.judge = branch_judge, .free = branch_free
+	.check_result = branch_check_result, .free = branch_free
 
 #define NO_COMPENSATION { true, "order reorder key static-groups group-view damp", "--compensate none" }
 #define NO_DESCENT { true, "lr init-sigma", "a method that does not descend" }
 #define ONE_STEP { true, "steps", "a method of one step" }
 
 const struct quantizer quantizers[] = {
-	{ "rtn", BY_SOLVER, .unread = { NO_COMPENSATION } },
+	{ "rtn", BY_SOLVER, .without_effect = { NO_COMPENSATION } },
 	{ "gptq", BY_SOLVER, .needs_hessian = true, .reads_hessian = true, .takes_order = true },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
-	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .unread = { NO_DESCENT, ONE_STEP } },
-	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .unread = { NO_DESCENT } },
-	{ "loftq", BY_BRANCH(LOFTQ), .unread = { NO_DESCENT } },
+	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
+	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .without_effect = { NO_DESCENT } },
+	{ "loftq", BY_BRANCH(LOFTQ), .without_effect = { NO_DESCENT } },
 	{ "caldera", BY_BRANCH(CALDERA), .needs_hessian = true, .reads_hessian = true,
-		.unread = { NO_DESCENT } },
+		.without_effect = { NO_DESCENT } },
 	{ "eora", BY_BRANCH(EORA), .needs_hessian = true, .reads_hessian = true, .keeps_main = true,
-		.unread = { NO_DESCENT, ONE_STEP } },
+		.without_effect = { NO_DESCENT, ONE_STEP } },
 	MORE_QUANTIZERS
 	{ NULL }
 };

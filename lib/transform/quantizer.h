@@ -12,7 +12,7 @@
  *	t->status is STATUS_DONE, or names the error, with t->index
  *	z->view(t)			t->layer.linear gets views of the result
  *	z->values(t, value)		a row of the report
- *	z->judge(t, &warned)		warning or fatal error if the result is not usable
+ *	z->check_result(t, &warned)	warning or fatal error if the result is not usable
  *	z->free(t)			frees t->state
  *
  * BLAS must run on one thread. No result depends on `threads`, nor on the layers that are in the same run().
@@ -67,7 +67,7 @@ struct quantizer {
 	size_t max_layers;
 	const struct report_table *report[2];	/* for models without and with experts */
 	const struct branch_method *branch;	/* of rows with a branch */
-	struct option_without_effect unread[2];	/* options of its tool that have no effect */
+	struct option_without_effect without_effect[2];	/* options of its tool that have no effect */
 
 	/* Checks the extents of a layer before it is read; fatal error if they do not fit. NULL: any fit. */
 	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);
@@ -77,7 +77,7 @@ struct quantizer {
 	void (*view)(struct quantized *t);
 	void (*values)(const struct quantized *t, double value[]);
 	/* Warns, unless *warned, or ends with a fatal error, if the result is not usable. NULL: no check. */
-	void (*judge)(const struct quantized *t, bool *warned);
+	void (*check_result)(const struct quantized *t, bool *warned);
 	void (*free)(struct quantized *t);
 };
 extern const struct quantizer quantizers[];	/* ends with a row without a name */

@@ -137,7 +137,7 @@ void branch_values(const struct quantized *t, double value[])
 		COLUMNS * sizeof *value);
 }
 
-void branch_judge(const struct quantized *t, bool *warned)
+void branch_check_result(const struct quantized *t, bool *warned)
 {
 	const struct quantized_branch *b = t->state;
 	const struct branch_report *r = &b->layer.report;

@@ -15,6 +15,6 @@ size_t branch_bytes(size_t n, struct quantized *const t[n]);
 void branch_make(size_t n, struct quantized *const t[n], void *workspace);
 void branch_view(struct quantized *t);
 void branch_values(const struct quantized *t, double value[]);
-void branch_judge(const struct quantized *t, bool *warned);
+void branch_check_result(const struct quantized *t, bool *warned);
 void branch_free(struct quantized *t);
 #endif

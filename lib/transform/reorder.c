@@ -60,7 +60,7 @@ static void visit(void *arg, const char *group)
 	char *same;
 
 	if (!selection_has(w->r->layers, group) || hessian_is_prior(group) ||
-	    !hessian_there(w->f->part, group))
+	    !hessian_exists(w->f->part, group))
 		return;
 	same = part_same(w->f->part, group);
 	if (is_written(w, same))

@@ -28,11 +28,11 @@ struct filter rewrite_open(const char *path, const char *output)
 	return f;
 }
 
-void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder)
+void rewrite_exclude_encoder(struct rewrite *r, const struct filter *f, bool encoder)
 {
 	option_without_effect(1, &(struct option_without_effect){ encoder && !f->config->vision.class,
 		"language", "the model reads no images" });
-	r->change.leave[0] |= encoder && f->config->vision.class;
+	r->change.unchanged[0] |= encoder && f->config->vision.class;
 }
 
 static double *widen_vector(size_t n, const float *x)
@@ -229,8 +229,8 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 static void write_basis(const struct rewrite *r, const struct filter *f)
 {
 	char *before = basis_of(f->part), *after;
-	char *settings = xformat("%s leave=%d,%d %s", program, r->change.leave[0],
-		r->change.leave[f->config->stacks - 1], r->settings);
+	char *settings = xformat("%s leave=%d,%d %s", program, r->change.unchanged[0],
+		r->change.unchanged[f->config->stacks - 1], r->settings);
 
 	after = basis_change(before, settings, r->second);
 	basis_write(f->out, after);
@@ -310,7 +310,7 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 	for (size_t i = 0; i < here->layers; i++) {
 		const struct residual_layer *l = &here->layer[i];
 		const struct change c = { l, l->norm < 0 ? NULL : &norm[l->norm], columns[i], rows[i],
-			r->finish && r->wants(r->arg, l) };
+			r->finish && r->needs_finish(r->arg, l) };
 
 		progress_part(l->path, part_index(f->part), part_count(f->part),
 			steps(r, here) - here->layers + i, steps(r, here));

@@ -2,9 +2,9 @@
 /*
  * rewrite.h -- a filter that changes the weights and norms of a model in double and rounds them once
  *
- * Calling sequence: rewrite_open(); fill a struct rewrite, with rewrite_leave() if the tool has --language;
- * rewrite_filter(). A model without a configuration, quantized layers, and norms that make the change
- * impossible are fatal errors.
+ * Calling sequence: rewrite_open(); fill a struct rewrite, with rewrite_exclude_encoder() if the tool has
+ * --language; rewrite_filter(). A model without a configuration, quantized layers, and norms that make the
+ * change impossible are fatal errors.
  */
 #ifndef TRANSFORM_REWRITE_H
 #define TRANSFORM_REWRITE_H
@@ -30,9 +30,9 @@ struct rewrite {
 	/* Returns the divisors of the inputs of the i-th layer, which has a source: [in], freed by the
 	 * caller, or NULL. NULL: no function. */
 	double *(*source)(void *arg, const struct part *part, const struct residual *here, size_t i);
-	/* finish() changes a layer after `norm` and `source`, if wants() returns true. It may change the
-	 * function of the model. by: the factors that are in w. */
-	bool (*wants)(void *arg, const struct residual_layer *l);
+	/* finish() changes a layer after `norm` and `source`, if needs_finish() returns true. It may change
+	 * the function of the model. by: the factors that are in w. */
+	bool (*needs_finish)(void *arg, const struct residual_layer *l);
 	void (*finish)(void *arg, const struct part *part, const struct residual_layer *l,
 		const struct rewrite_factors *by, double (*w)[l->in]);
 	void *arg;
@@ -47,7 +47,7 @@ extern const char *const rewrite_types[];	/* "f32", "f16", "bf16", NULL */
 struct filter rewrite_open(const char *path, const char *output);
 /* encoder (--language): the encoder's stream, the insides of its blocks, and the projector are not changed.
  */
-void rewrite_leave(struct rewrite *r, const struct filter *f, bool encoder);
+void rewrite_exclude_encoder(struct rewrite *r, const struct filter *f, bool encoder);
 /* part() of a filter: changes every layer and norm of the residual stream (model/residual.h), and copies the
  * rest. Static scales of inputs are a fatal error, since they would not fit the new inputs. */
 void rewrite_part(void *rewrite, const struct filter *f);

@@ -148,15 +148,15 @@ static void make_stream(struct rotations *r, const struct config *c, const struc
 }
 
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
-	const bool leave[STACKS], const struct part *learned)
+	const bool unchanged[STACKS], const struct part *learned)
 {
 	struct rotations r = { 0 };
 
 	for (size_t i = 0; i < c->stacks; i++)
-		if (!leave[i] && !c->stack[i].arch->projector)
+		if (!unchanged[i] && !c->stack[i].arch->projector)
 			make_stream(&r, c, o, i, learned);
 	for (size_t i = 0; i < c->stacks && !o->offline; i++)
-		if (!leave[c->stack[i].arch->projector ? 0 : i])
+		if (!unchanged[c->stack[i].arch->projector ? 0 : i])
 			make_inner(&r, &c->stack[i], o->block);
 	if (o->keys)
 		r.keys = hadamard_block(config_last(c)->head_dim);

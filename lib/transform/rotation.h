@@ -45,15 +45,15 @@ struct rotation_options {
 };
 /*
  * Makes the rotations of a model. learned: NULL, or a file of kind `rotation` with /residual [hidden][hidden]
- * and optionally /value [head_dim][head_dim] of the language model. leave: streams that are not rotated, nor
- * the insides of their blocks.
+ * and optionally /value [head_dim][head_dim] of the language model. unchanged: streams that are not rotated,
+ * nor the insides of their blocks.
  *
  * Fatal errors: no matrix of the order o->block is known; the order does not divide a width (if it does not
  * divide the width of a head, values are rotated by whole heads); a learned matrix is not orthogonal. Warns
  * if blocks are smaller than the width although o->block is 0.
  */
 struct rotations rotations_make(const struct config *c, const struct rotation_options *o,
-	const bool leave[STACKS], const struct part *learned);
+	const bool unchanged[STACKS], const struct part *learned);
 /* The settings that determine the inputs of layers, as text: widths, blocks, the seed of signs; free() it. */
 char *rotations_settings(const struct rotations *r, size_t seed);
 void rotations_free(struct rotations *r);

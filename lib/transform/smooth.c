@@ -21,7 +21,7 @@ static bool add_inputs(const struct part *hessian, const struct residual_layer *
 {
 	struct hessian h;
 
-	if (!hessian_there(hessian, l->path))
+	if (!hessian_exists(hessian, l->path))
 		return false;
 	h = hessian_find(hessian, l->path, l->in);
 	if (!h.absmax)

@@ -9,7 +9,7 @@
 #include "io/contents.h"
 #include "vision/image_jpeg_private.h"
 
-const char *image_unfit(size_t h, size_t w, size_t max)
+const char *image_refusal(size_t h, size_t w, size_t max)
 {
 	if (!h || !w)
 		return "has no pixels";
@@ -49,7 +49,7 @@ static bool pnm_parse(struct image_reader *r)
 
 	r->used = 2;
 	w = pnm_number(r), h = pnm_number(r), max = pnm_number(r);
-	why = image_unfit(h, w, IMAGE_PIXELS);
+	why = image_refusal(h, w, IMAGE_PIXELS);
 	if (!why && max != 255)
 		why = "is a PPM or PGM whose maximum is not 255, expected 8 bits";
 	if (!why && (r->used == r->n || !isspace(r->bytes[r->used++])))

@@ -41,7 +41,7 @@ static void count_scans(j_common_ptr jpeg)
 /* Refuses an unsupported JPEG by longjmp(). */
 static void check_header(const struct jpeg_decompress_struct *jpeg, struct image_reader *r)
 {
-	const char *why = image_unfit(jpeg->image_height, jpeg->image_width, r->n * JPEG_MAX);
+	const char *why = image_refusal(jpeg->image_height, jpeg->image_width, r->n * JPEG_MAX);
 
 	if (jpeg->arith_code)
 		why = "is a JPEG with arithmetic coding, expected one of Huffman codes";

@@ -45,7 +45,7 @@ static int png_prepare(png_structp png, png_infop info, const struct image_reade
 {
 	const size_t w = png_get_image_width(png, info), h = png_get_image_height(png, info);
 	const int type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
-	const char *why = image_unfit(h, w,
+	const char *why = image_refusal(h, w,
 		r->n * DEFLATE_MAX * 8 / ((size_t)depth * png_get_channels(png, info)));
 	int passes;
 
@@ -101,7 +101,7 @@ bool image_png(struct image_reader *r)
 	if (!setjmp(r->back)) {
 		png_set_read_fn(png, r, png_gives);
 		png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-		png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);	/* image_unfit() checks */
+		png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);	/* image_refusal() checks */
 		png_set_chunk_malloc_max(png, 1 << 20);
 		png_read_info(png, info);
 		passes = png_prepare(png, info, r);

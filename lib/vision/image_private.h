@@ -28,7 +28,7 @@ bool image_png(struct image_reader *r);
 
 /* The reason to refuse an image of h x w pixels, or NULL. max: pixels that the bytes of the file can
  * encode. */
-const char *image_unfit(size_t h, size_t w, size_t max);
+const char *image_refusal(size_t h, size_t w, size_t max);
 /* Stores the extents and allocates the pixels; false if pixels are not read. */
 bool image_make(struct image_reader *r, size_t h, size_t w);
 #endif

@@ -14,7 +14,7 @@
 #include "vision/vision.h"
 
 /* The ids with images. */
-struct longer {
+struct expanded {
 	size_t n;
 	int32_t *id;			/* [n] */
 	uint16_t *bytes;
@@ -87,10 +87,10 @@ static struct token_image write_image(struct output *out, const struct config *c
 }
 
 /* Repeats each placeholder; stores the first token of each image. */
-static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_t images,
+static struct expanded expand_placeholders(const struct tokens *t, int32_t placeholder, size_t images,
 	struct token_image image[images])
 {
-	struct longer y = { .n = t->n - images };
+	struct expanded y = { .n = t->n - images };
 	size_t at = 0, sequence = 0;
 
 	for (size_t i = 0; i < images; i++)
@@ -119,7 +119,7 @@ static struct longer lengthen(const struct tokens *t, int32_t placeholder, size_
 
 /* Multimodal rotary positions, sequence by sequence. */
 static void write_positions(struct output *out, const struct config *c, const struct tokens *t,
-	const struct longer *y, size_t images, const struct token_image image[images])
+	const struct expanded *y, size_t images, const struct token_image image[images])
 {
 	int32_t (*position)[AXES] = xalloc(y->n, sizeof *position);
 
@@ -138,7 +138,7 @@ static void write_positions(struct output *out, const struct config *c, const st
 }
 
 static void write_tokens(struct output *out, const struct part *from, const struct tokens *t,
-	struct longer *y, size_t images, const struct token_image image[images])
+	struct expanded *y, size_t images, const struct token_image image[images])
 {
 	int32_t (*grid)[3] = xalloc(images, sizeof *grid);
 	int64_t (*span)[2] = xalloc(images, sizeof *span);
@@ -171,7 +171,7 @@ void images_import(const char *to, const char *model, const char *tokens, bool f
 	const struct processor p = processor_of(part);
 	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
 	struct token_image *image = xalloc(n, sizeof *image);
-	struct longer y;
+	struct expanded y;
 
 	check_tokens(from, &t, &c.vision, n);
 	note_images(n, path);
@@ -179,7 +179,7 @@ void images_import(const char *to, const char *model, const char *tokens, bool f
 	output_history(out, "model", part);
 	for (size_t i = 0; i < n; i++)
 		image[i] = write_image(out, &c, &p, i, path[i]);
-	y = lengthen(&t, c.vision.placeholder, n, image);
+	y = expand_placeholders(&t, c.vision.placeholder, n, image);
 	if (config_last(&c)->axes == AXES)
 		write_positions(out, &c, &t, &y, n, image);
 	write_tokens(out, from, &t, &y, n, image);
