@@ -63,7 +63,7 @@ static void counts(void **unused)
 		int64_t got[HISTOGRAM_BINS] = { 0 };
 
 		cpu = (enum cpu)c;
-		for (size_t i = 0; i < N; i += 1000)	/* in chunks, the last of which is short */
+		for (size_t i = 0; i < N; i += 1000)	/* in chunks; the last is short */
 			histogram_add(N - i < 1000 ? N - i : 1000, got, x + i);
 		assert_memory_equal(got, want, sizeof want);
 	}

@@ -51,7 +51,7 @@ static int make_rows(void **unused)
 		.extent = { offsetof(struct linear, out), offsetof(struct tilted, tilts) } };
 	rows[n++] = (struct member){ "lean", MEMBER_REAL, MEMBER_PARAMETER, FORM_QUANTIZED,
 		offsetof(struct tilted, lean), .max = 10, .meaning = "from 0 to 10", .is_allowed = leans,
-		.absent_because = "the layer stands" };
+		.absent_because = "the layer is upright" };
 	return 0;
 }
 

@@ -151,6 +151,22 @@ is '... made again, with the same result' "$(own env)" 'stats'
 rm steps/own/*/stats
 echo another >>lines
 is '... a changed input' "$(own env)" 'stats sorted'
+mkdir programs
+printf '#!/bin/sh\nwc -l <model.h5\n' >programs/count
+chmod +x programs/count
+sed "s|^begin|PATH=$tmp/programs:\$PATH; tools+=(count)\n&|; s|^step .sort.*|step 'count >counted.tsv'|" \
+	own.sh >counts.sh
+chmod +x counts.sh
+counts() { ./counts.sh m.h5 2>&1 >/dev/null | sed -n '/: [0-9]* s$/d; s/^counts: //p' | xargs; }
+is 'a program in tools' "$(counts) $(counts)" 'counted stats '
+echo '#' >>programs/count
+is '... that has changed' "$(counts)" counted
+sed -i "s|(count)|($tmp/programs/count)|; s|'count|'$tmp/programs/count|" counts.sh
+is '... by its path' "$(counts) $(counts)" 'counted '
+echo '#' >>programs/count
+is '... that has changed' "$(counts)" counted
+sed -i 's|(.*programs/count)|(nosuch)|; s|.[^ ]*programs/count |"nosuch |; s|counted.tsv.|counted.tsv"|' counts.sh
+no '... that is not there' 1 'counts: nosuch: is not installed' ./counts.sh m.h5
 echo 'echo line' >>tools/bin/tensor-stats
 is '... a changed result' "$(own env)" 'stats sorted'
 
@@ -322,7 +338,7 @@ for s in PTQ_GROUP PTQ_LIMIT PTQ_TOKENS; do
 done
 ok 'a failed runner is reported' \
 	sh -c '! PTQ_RESULTS=failing PTQ_EACH=false "$1" m.h5 2>said && tail -n 1 said |
-	grep -qx "dpq-table4: .false. ended with status 1; missing: calib, test"' sh "$p"
+	grep -qx "dpq-table4: .false. ended with status 1; missing: calib.h5, test.h5"' sh "$p"
 no 'a runner that does not exist' 1 '^dpq-table4: nosuch: is not installed' env PTQ_EACH='nosuch -j4' "$p" hf
 mkdir few
 for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
@@ -387,8 +403,8 @@ for blank in '' ' ' "$(printf '\n\t')"; do
 done
 ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
 is '... the last line names what is missing, once' \
-	"$(tail -n 1 said | sed 's/.*missing: \([^.]*\)[.] .*/\1/') $(grep -c missing: said)" \
-	"$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | paste -sd ' ' | sed 's/ /, /g') 1"
+	"$(tail -n 1 said | sed 's/.*missing: //; s/[.] .*//') $(grep -c missing: said)" \
+	"$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | sed 's/$/.tsv/' | paste -sd ' ' | sed 's/ /, /g') 1"
 is '... without a table, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
 ok '... and the next run makes only what is missing' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
 ok '... with the right table' cmp whole.tsv "$(find again -name recipes.tsv)"

@@ -41,7 +41,7 @@ void export_put_bits(uint32_t *word, size_t stride, size_t at, int bits, uint32_
 
 /*
  * Whether n scales > 0 are numbers of the dtype. rounded[n]: the scales, rounded to nearest. *first: the
- * first scale that becomes 0 or infinite; if there is none, the first scale that is rounded.
+ * first scale that becomes 0 or infinite; without one, the first scale that is rounded.
  */
 bool export_narrow(enum half_type dtype, size_t n, const float scale[n], float rounded[n], size_t *first);
 #endif

@@ -2,7 +2,7 @@
 /*
  * windows.h -- cuts tokens into windows
  *
- * A window is a sequence of at most `ctx` token ids, which a model sees at once. A target is an id that is
+ * A window is a sequence of at most `ctx` token ids, which the model reads at once. A target is an id that is
  * predicted from the token before it. Placeholders of images are no targets, since models are not trained to
  * predict them. Some windows continue an earlier one and attend to its tokens (forward/prompt.h).
  *

@@ -16,7 +16,7 @@
 
 void hdf5_init(void);				/* starts the library and silences its messages */
 hid_t hdf5_type(enum tensor_type type);		/* little-endian file type; never closed */
-/* The tensor type of an HDF5 type of either byte order; TENSOR_ANY if there is none. *exact: it is
+/* The tensor type of an HDF5 type of either byte order; TENSOR_ANY if no tensor type fits. *exact: it is
  * little-endian. */
 enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const char *path);
 

@@ -40,7 +40,7 @@ struct input {
 	size_t next, parts;		/* number of the next part; number of parts, 0: not known yet */
 };
 
-/* Maps a file of n bytes, the first `used` of which have been read already. */
+/* Maps a file of n bytes, after the first `used` bytes have been read. */
 static void map_input(struct input *in, int fd, size_t n, size_t used)
 {
 	void *p;

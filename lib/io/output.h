@@ -2,7 +2,7 @@
 /*
  * output.h -- the struct of an output, shared by output.c, copy.c and resume.c
  *
- * output.c writes data and does not know inputs. copy.c uses output.c to copy objects from an input.
+ * output.c writes data and has no input. copy.c uses output.c to copy objects from an input.
  */
 #ifndef IO_OUTPUT_H
 #define IO_OUTPUT_H

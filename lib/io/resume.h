@@ -43,6 +43,6 @@ struct part *resume_next(struct resume *r);
 /* Adds the rows of a finished part to the report. Fatal error if the part does not have them, with these
  * columns. */
 void resume_report(struct resume *r, const struct part *part, const struct report_table *t);
-/* Makes FILE of the parts, all of which are written, and removes FILE.part. */
+/* Makes FILE of the parts, when all are written, and removes FILE.part. */
 void resume_close(struct resume *r);
 #endif

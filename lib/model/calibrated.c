@@ -47,7 +47,7 @@ static void add_lines(char **to, const char *from)
 /* A parsed line; digest points to the line, which starts with it. */
 struct calibrated_range { const char *digest; size_t first, end; };
 
-/* Parses the next valid line of a text (NULL: no lines), and moves *text behind it. */
+/* Parses the next valid line of a text (NULL: no lines), and moves *text after it. */
 static bool next_range(const char **text, struct calibrated_range *r)
 {
 	for (const char *s = *text; s && *s; s = *text) {

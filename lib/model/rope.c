@@ -188,7 +188,7 @@ static void parse_axes(struct stack *s, const struct keys *k, const json_t *rope
 /*
  * transformers 5 stores theta and scaling together under rope_parameters; older files have rope_theta and
  * rope_scaling. If both are present, rope_scaling is used as a whole. A theta outside of rope_scaling or
- * rope_parameters is used if there is none inside; an original_max_position_embeddings outside is always
+ * rope_parameters is used if the inside has no theta; an original_max_position_embeddings outside is always
  * used.
  */
 void rope_parse(struct stack *s, const struct keys *k, size_t positions)

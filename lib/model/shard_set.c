@@ -123,7 +123,7 @@ static struct shard_file look(const struct filter *f)
 }
 
 /*
- * Whether a comparison of digests can be skipped for two shards of a model, one of which came from a pipe:
+ * Whether a comparison of digests can be skipped for two shards of a model, if one came from a pipe:
  * their bases identify the model (shard_match()), and the rest is compared number by number
  * (transform/join.h).
  */

@@ -27,7 +27,7 @@ enum dialect {
 /* Compiles a pattern. name: of the file, for messages, borrowed. Fatal error, with the offset, on a pattern
  * that is refused. */
 struct regex *regex_make(const char *name, const char *pattern, enum dialect dialect);
-/* Finds the next match in n bytes of valid UTF-8, from `from` on; false if there is none. Assertions can
+/* Finds the next match in n bytes of valid UTF-8, from `from` on; false without a match. Assertions can
  * read the text before `from`. Fatal error if a search exceeds its limit of steps or memory. */
 bool regex_find(const struct regex *r, size_t n, const char *s, size_t from, size_t *begin, size_t *end);
 

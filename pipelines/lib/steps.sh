@@ -47,7 +47,9 @@ inputs_of() {
 	local word words
 	words "${1//$'\n'/ }"
 	for word in "${words[@]}"; do
-		if [[ " ${tools[*]} " = *" $word "* ]]; then hash "$word" && paths+=("${BASH_CMDS[$word]}")
+		if [[ $word != */* && " ${tools[*]} " = *" $word "* ]]; then
+			hash "$word" || fail 1 "$word: is not installed"
+			paths+=("${BASH_CMDS[$word]}")
 		elif [[ " ${*:2} " != *" $word "* && -f $word && -r $word ]]; then paths+=("$word")
 		else continue; fi
 		names+=("$word")
@@ -256,7 +258,7 @@ digest_inputs() {	# digest_inputs STEP...: digests of all tools and files that t
 	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
 }
 make_steps() {	# make_steps STEP...: makes those that are not made
-	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") status=0
+	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") who status=0
 	digest_inputs "$@"
 	for i; do
 		step_is_made "$i" && continue
@@ -266,15 +268,16 @@ make_steps() {	# make_steps STEP...: makes those that are not made
 	done
 	[ -n "$text" ] || return 0
 	[ -z "${singly[$1]-}" ] || by=(bash -euo pipefail)
+	[ "${by[*]}" = 'bash -euo pipefail' ] && who='a step' || who="'${by[*]}'"
 	"${by[@]}" <<<"${text%$'\n'}" || status=$?
 	for i in "${todo[@]}"; do
 		line=${results[i]##* }
 		kept_key "$line"
-		[ "$kept" = "${keys[i]}" ] || missing+=", ${line%.*}"
+		[ "$kept" = "${keys[i]}" ] || missing+=", $line"
 	done
 	missing=${missing:+; missing: ${missing#, }}
-	[ $status = 0 ] || fail 1 "'${by[*]}' ended with status $status$missing"
-	[ -z "$missing" ] || fail 1 "'${by[*]}' ended with status 0 before all was done$missing." \
+	[ $status = 0 ] || fail 1 "$who ended with status $status$missing"
+	[ -z "$missing" ] || fail 1 "$who ended with status 0 before all was done$missing." \
 		"PTQ_EACH must run every line that it reads; a second run makes only what is missing"
 }
 list_steps() {

@@ -469,7 +469,7 @@ static size_t peak_bytes(bool reset)
 	size_t kilobytes = 0;
 
 	if (!f || (reset && (fputs("5", f) < 0 || fflush(f))))
-		die("/proc/self: does not tell how much memory this process held");
+		die("/proc/self: has no peak memory of this process");
 	while (!reset && fgets(line, sizeof line, f) && sscanf(line, "VmHWM: %zu", &kilobytes) != 1)
 		;
 	fclose(f);

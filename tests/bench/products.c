@@ -263,7 +263,7 @@ static const struct plain *plain_rows(void)
 	if (cpu_half && cpu > CPU_PLAIN)
 		return cpu == CPU_AVX512 ? wide : middle;
 #endif
-	die("rows of half precision to compare with want AVX2 and F16C");
+	die("rows of half precision to compare with need AVX2 and F16C");
 }
 
 static size_t bytes_of(int k, const struct plain plain[PLAIN])

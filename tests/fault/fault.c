@@ -13,8 +13,8 @@
  * If the call was made by a library, the library may crash or print its own message (HDF5 1.10 does); the
  * number of such cases is printed. The folder must be clean then too.
  *
- * The tools are those in bin, in the folder of this program, linked with the shared HDF5: so the shim can
- * tell its calls from those of the tools. Prints TAP; runs in the project's folder.
+ * The tools are those in bin, in the folder of this program, linked with the shared HDF5: so the shim
+ * can separate its calls from those of the tools. Prints TAP; runs in the project's folder.
  * usage: fault [RUN [FUNCTION]]
  */
 #include <dirent.h>
@@ -212,11 +212,11 @@ static const char *wrong(const struct end *e, const struct end *good, bool to_pi
 	if (!e->status)
 		return same(e, good) ? NULL : "status 0, and another result";
 	if (resuming && (e->gone_on != good->n || memcmp(e->after, good->data, good->n)))
-		return "the run after it does not go on";
+		return "the next run does not continue";
 	if (e->library && same(e, good) && e->left <= 1)
 		return NULL;		/* the result existed before */
 	if (!to_pipe && e->left)
-		return "something is left behind";
+		return "a file is left";
 	if (to_pipe && same(e, good))
 		return "the whole result, and a failure";
 	return !e->library && !clean(e) ? "no clean end" : NULL;
