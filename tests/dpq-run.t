@@ -33,6 +33,15 @@ dpq-run -q --hessian hess.h5 --order gar.h5 --group 32 layer.h5 -o x.h5
 is '... nor does gar' "$(h5ls x.h5/a | grep -c group_index)" 0
 is 'the history of the order is kept' \
 	"$(attr x.h5 / history:order | head -1)" "gar-order $(cat "$top/VERSION") --group 32"
+cp gar.h5 bare.h5; py forget bare.h5
+dpq-run -q --hessian hess.h5 --order bare.h5 --group 32 layer.h5 -o y.h5
+is '... or, without a history, its digest' "$(attr y.h5 / history:order)" \
+	"a file without a history, digest $(py digest bare.h5)"
+dpq-run -q --hessian hess.h5 --order - --group 32 layer.h5 -o y.h5 <bare.h5
+is '... that of a file on standard input' "$(attr y.h5 / history:order)" \
+	"a file without a history, digest $(py digest bare.h5)"
+cat bare.h5 | dpq-run -q --hessian hess.h5 --order - --group 32 layer.h5 -o y.h5
+is '... but not of a pipe' "$(attr y.h5 / history:order)" 'a stream without a history'
 ok 'other byte orders' dpq-run -q --compensate none --group 32 big-endian.h5 -o be.h5
 ok '... give the same codes' same be.h5 rtn.h5 a/codes
 ok 'chunked, compressed doubles' dpq-run -q --compensate none --group 32 chunked.h5 -o ch.h5

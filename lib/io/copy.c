@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/history.h"
+#include "io/file.h"
 #include "io/output.h"
 
 static bool listed(const char *const list[], const char *word)
@@ -263,11 +264,28 @@ static void copy_histories(struct output *out, const struct part *from, const ch
 	H5Gclose(root);
 }
 
+/* An input without a history, made by hand: its digest, if it is a file. */
+static void note_digest(struct output *out, const struct part *from, const char *input)
+{
+	char *digest = file_digest(part_name(from)), *name = xformat("history:%s", input);
+	char *text = digest ? xformat("a file without a history, digest %s", digest) :
+		xformat("a stream without a history");
+
+	output_text(out, "/", name, text);
+	free(text), free(name), free(digest);
+}
+
 void output_history(struct output *out, const char *input, const struct part *from)
 {
+	char *history;
+
 	if (!out->open || out->part)
 		die("%s: histories of inputs are written in part 0 only", out->name);
 	copy_histories(out, from, input);
+	history = part_text(from, "/", "history");
+	if (!history)
+		note_digest(out, from, input);
+	free(history);
 }
 
 void output_begin(struct output *out, const struct part *from)

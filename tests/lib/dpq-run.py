@@ -1,5 +1,6 @@
 """dpq-run.py -- Python of tests/dpq-run.t"""
 
+import hashlib
 import shutil
 from statistics import NormalDist
 
@@ -82,6 +83,18 @@ def make(model, other):
         f["a/order"] = np.zeros(100, "i4")
     with create("order-short.h5", "order") as f:
         f["a/order"] = np.arange(50, dtype="i4")
+
+
+def forget(path):
+    """Removes the history of a file."""
+    with h5py.File(path, "r+") as f:
+        del f.attrs["history"]
+
+
+def digest(path):
+    """The digest of a file of at most 16 MiB (docs/format.md)."""
+    with open(path, "rb") as f:
+        return hashlib.sha256(hashlib.sha256(f.read()).digest()).hexdigest()
 
 
 def grid(name):  # value of each code
