@@ -449,4 +449,6 @@ ok '... the folder has its steps and the run of each line' sh -c '
 	'model.h5 calib.h5 test.h5 hessian.h5 g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
 ok '... its help' sh -c 'own/groups.sh --help | grep -q "^groups.sh .*smaller groups"' sh
 is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '6 done'
+sed -i 's/@g16 g128/@nosuch g128/; s/@g16 g32/@nosuch g32/' own/groups.sh
+no '... with a run that does not exist' 1 "groups: no run is called 'nosuch'" own/groups.sh m.h5
 done_testing

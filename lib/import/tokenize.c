@@ -46,7 +46,7 @@ struct vocabulary vocabulary_open(const char *path)
 		config = part_config(v.part);
 	}
 	if (!v.json)
-		die("%s: is missing; %s without a tokenizer.json", v.name,
+		die("%s: is missing; %s without a tokenizer.json; for a model of bytes use --bytes", v.name,
 			s ? "this is a model" : "the model was imported");
 	read_tokenizer(&v);
 	if (s || config) {

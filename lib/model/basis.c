@@ -91,7 +91,8 @@ static void bases_differ(const struct part *a, const struct part *b, bool force)
 
 	if (!force)
 		die("%s: its layers have other inputs than those of %s (attribute %s): %s, %s; --force-basis "
-			"accepts both", part_name(b), part_name(a), NAME, first, second);
+			"accepts both; a quantized checkpoint of the same model: model-import --basis MODEL",
+			part_name(b), part_name(a), NAME, first, second);
 	warn("%s: its layers have other inputs than those of %s: %s, %s", part_name(b), part_name(a), first,
 		second);
 	free(first), free(second);

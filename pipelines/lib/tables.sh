@@ -37,6 +37,8 @@ tabulate() {
 	table "$1" "${4-}"
 }
 comparison() {
+	local run
+	for run in "$2" "$3"; do [ -e "$run.report" ] || fail 1 "no run is called '$run'"; done
 	awk -v columns="$1" -f "$lib/report.awk" -f "$lib/comparison.awk" "$3.report" "$2.report" "$2.tsv"
 }
 cell() {
