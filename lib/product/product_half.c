@@ -15,7 +15,10 @@
 enum { TILE = 4, COLUMNS = LINEAR_COLUMNS, LANES = 8, VECTORS = COLUMNS / LANES };
 /* Weights that are prefetched ahead; maximum rows that a thread takes at once; numbers below which one
  * thread is faster. */
-enum { AHEAD = 1024, ROW_PANEL = 1024, FEW_NUMBERS = 1 << 16 };
+enum { AHEAD = 1024, ROW_PANEL = 1024, FEW_NUMBERS = 1 << 16,
+	/* Products below which one thread runs: about 0.4 ms. If other processes run, each parallel loop
+	 * may wait several ms for a thread. */
+	FEW_PRODUCTS = 1 << 22 };
 
 bool half_fits(const struct product_row *row, const struct linear *l)
 {
@@ -240,7 +243,7 @@ void half_run(const struct product *p, size_t first, size_t n, size_t m, size_t 
 	const uint16_t *w = (const uint16_t *)p->weight + (first - p->first) * in;
 	const float (*x)[in] = input;
 
-	#pragma omp parallel for num_threads(threads) if (m * n * in > FEW_NUMBERS) schedule(dynamic)
+	#pragma omp parallel for num_threads(threads) if (m * n * in >= FEW_PRODUCTS) schedule(dynamic)
 	for (size_t o = 0; o < n; o += step)
 		for (size_t t = 0; t < m; t += PRODUCT_FEW) {
 			const size_t some = min(PRODUCT_FEW, m - t);
