@@ -288,7 +288,7 @@ plots:
 	@docs/results/plots.sh
 
 demo: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) all
 	@pipelines/dpq-table4.sh
 
 # What pipelines read: the list of papers' items, parts of scripts, plots, models, questions, their images.
