@@ -227,6 +227,9 @@ $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 .PRECIOUS: $(BUILD)/%.o
 -include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d $(BUILD)/vq8/*/*.d $(BUILD)/vq8/lib/*/*.d)
 
+# As many tests at a time as there are processors, whose tools share them: waiting threads sleep.
+check: PROVE ?= -j$(shell nproc)
+check: export OMP_WAIT_POLICY ?= passive
 check: check-deps
 	@$(MAKE) --no-print-directory test-programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) PTQ_BUILD=$(abspath $(BUILD)) prove $(PROVE) -e '' $(SCRIPTS) \
