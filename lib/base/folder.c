@@ -80,7 +80,7 @@ struct folder folder_open(const char *path)
 	mode_t mask;
 
 	if (!is_free(d.path))
-		die("%s: exists already, expected the name of a new folder", path);
+		die("%s: exists already, expected a new or an empty folder", path);
 	d.temporary = xformat("%s/.ptq.XXXXXX", dirname(copy));
 	free(copy);
 	if (!unfinished_folder(d.temporary))

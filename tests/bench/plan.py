@@ -92,11 +92,16 @@ table(["step", "operations or bytes", "per second, from the row", "time"],
       [(a, b, f"{rate[row]:.3g} ({row})" if rate[row] else f"? ({row})", hours(amount / rate[row]) if rate[row] else "?")
        for a, b, amount, row in steps])
 
+def unseen_of(n, middle, kv):
+    """A chunk of states of eval-ppl."""
+    return 4 * (2048 * n + max(2048 * (n + 2 * kv), PIECE * 2 * middle) + max(2048 * n, PIECE * middle))
+
+
 block = weights * 4
-QKV, PIECE, THREADS = HIDDEN + 2 * KV, 512, 2
+PIECE, THREADS = 512, 2
 # States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces if nothing observes it
 seen = 4 * 2048 * (HIDDEN + 2 * INTERMEDIATE + INTERMEDIATE)
-unseen = 4 * (2048 * HIDDEN + max(2048 * QKV, PIECE * 2 * INTERMEDIATE) + max(2048 * HIDDEN, PIECE * INTERMEDIATE))
+unseen = unseen_of(HIDDEN, INTERMEDIATE, KV)
 page.append("## Memory\n\nPeak memory of a process. Pages of the files that it maps are not counted:\n")
 table(["process", "is", "size"], [
     ("hessian-accum, a block", "weights in float; sums in double of all four inputs; a chunk of states",
@@ -133,12 +138,19 @@ for name, (n, blocks, middle, kv) in SIZES.items():
     times = [(of_token * blocks * TOKENS, "eval-ppl-2048"), (hessians * blocks * TOKENS, "hessian-f32"), (solved * blocks, "dpq-mse-4096x4096"),
              ((of_token * blocks + 2 * n * VOCAB["Llama 3"]) * TOKENS, "eval-ppl-2048")]
     t = [amount / rate[row] if rate[row] else float("nan") for amount, row in times]
-    rows.append((name, on_cores(t[0] + t[1]), on_cores(t[2]), on_cores(t[3]),
-                 gb(4 * of_block + 8 * hessians + 4 * 2048 * (n + 3 * middle) + 4 * middle**2), gb(4 * hessians * blocks)))
+    summed = 4 * of_block + 8 * hessians + 4 * 2048 * (n + 3 * middle) + 4 * middle**2
+    peak = [max(summed, 4 * of_block + c * unseen_of(n, middle, kv) + (1 << 29)) for c in CORES]
+    plain = 2 * VOCAB["Llama 3"] * n * 2
+    disk = 2 * (blocks * of_block * 2 + plain) + 4 * hessians * blocks + blocks * of_block * (1 + 5 / GROUP) + plain + 2 * TOKENS * n * 4
+    rows.append((name, on_cores(t[0] + t[1]), on_cores(t[2]), on_cores(t[3]), " / ".join(gb(p) for p in peak),
+                 gb(4 * hessians * blocks), gb(disk)))
 page.append("## Sizes and cores\n\nThe same for the shapes of Llama 3, on "
             + ", ".join(map(str, CORES)) + " cores, if the rates grow with the cores. Calibration is the forward\npass "
-            f"and the Hessians of {TOKENS} tokens, evaluation the forward pass and the head of as many:\n")
-table(["parameters", "calibrate", "quantize, DPQ with search", "evaluate", "peak memory", "Hessians on disk"], rows)
+            f"and the Hessians of {TOKENS} tokens, evaluation the forward pass and the head of as many. The peak is in\n`hessian-accum`, "
+            "or with many threads in `eval-ppl`, where each has a chunk of states (`-j` limits them). Disk in all:\nthe Hugging Face "
+            "folder, the imported model, the Hessians, the quantized model with one byte per code, and\nin `$TMPDIR` the hidden states "
+            "of two models (`eval-ppl --reference`):\n")
+table(["parameters", "calibrate", "quantize, DPQ with search", "evaluate", "peak memory", "Hessians on disk", "disk in all"], rows)
 
 took = [hours(amount / rate[row]) if rate[row] else "?" for _, _, amount, row in steps]
 page.insert(0, f"On one machine like that of [bench.tsv](results/bench.tsv), the calibration of Llama 2 70B on {TOKENS}\n"
