@@ -4,6 +4,7 @@
 # INT and E2Mx of 3 to 8 bits, rounded to nearest with one scale per row, rounded to nearest with one scale per
 # PTQ_GROUP (128) columns, and by GPTQ with one scale per row. The paper's figure has accuracy on GSM8K; here it is
 # KL divergence from the unquantized model and rise of the NLL. Bits count scales as they are stored, in 32 bits.
+# Standard errors are over tokens. docs/results/fpe2m2.md explains the columns.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"

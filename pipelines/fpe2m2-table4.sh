@@ -5,6 +5,7 @@
 # One scale per row; one scale per PTQ_GROUP (128) columns; GPTQ with one scale per row. E2Mx is paired with the same
 # format with one scale per row, INT with E2Mx of the same width and method. paper: average accuracy over eight tasks of
 # Qwen2.5-7B-Instruct.
+# Standard errors are over tokens. docs/results/fpe2m2.md explains the columns.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"

@@ -14,9 +14,9 @@ done
 is 'the README has five blocks' "$i" 6
 is 'the first block prints a KL divergence' "$(grep -c '^kl	' out1)" 1
 is 'the second block prints the difference of another method' "$(grep -c '^paired_kl_delta_se_windows	' out2)" 1
-is 'the third block packs the codes to 4 bits and writes a checkpoint' \
-	"$(($(stat -c %s packed.h5) * 2 < $(stat -c %s gptq.h5) + 1000000)) $(echo checkpoint/*.safetensors)" \
-	"1 checkpoint/model.safetensors"
+is 'the third block writes a checkpoint of 4 bits' \
+	"$(grep -o 'pack-quantized' checkpoint/config.json | head -n 1) $(echo checkpoint/*.safetensors)" \
+	'pack-quantized checkpoint/model.safetensors'
 is 'the fourth block prints a KL divergence for each format' \
 	"$(cut -d ' ' -f 1 out4 | sort -u | xargs)" 'e2m1 e2m2 int4 int5 nf4 nf5'
 is 'the fifth block prints two accuracies' "$(grep -c '^all	528	0\.' out5)" 2

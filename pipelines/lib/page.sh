@@ -140,8 +140,12 @@ $(cat "$lib/page.css")
 <h1>Tables and figures of four papers, with our numbers</h1>
 <p>ptqtools $(eval-ppl --version | sed 's/.* //; q' | html), $(date '+%F %H:%M'), $(uname -n | html), $(nproc)
 processors$(sed -n '/^model name/{s/.*:/,/; p; q}' /proc/cpuinfo | html). Columns in colour are the paper's numbers.
-± is one standard error. The line below a row is the command that made its numbers. It opens to all commands from the
-model on. All digits of a number appear where the pointer rests on it.</p>
+± is one standard error. The line below a row is the command that made its numbers: click it for all commands since the
+import of the model. Hover over a number for all its digits.</p>
+<p>Models: the embedded ones. Settings: $(for s in "${settings[@]}"; do
+	[ -z "${!s-}" ] || printf '%s=%s, ' "$s" "${!s}"; done | html)others as in
+the help of the scripts. Agrees, differs and the like are from docs/papers.md, for the runs of docs/results: they are
+not computed from the numbers below.</p>
 H
 	[ ${#failed[@]} = 0 ] || echo "<p class=missing>Failed: $(linked "${!failed[@]}")</p>"
 	[ ${#missing[@]} = 0 ] || echo "<p class=missing>Missing: $(linked "${!missing[@]}")</p>"
