@@ -24,4 +24,4 @@ table table3
 awk -f "$lib/mquant-table3-bytes.awk" memory.tsv >"$part/bytes.tsv"
 table bytes
 about="${PTQ_THREADS:-$(nproc)} threads" plot table3
-say "the paper (RTX 6000 Ada): figure 6 without numbers, 20 % over a scale a token and 80 % over 16 bits"
+say "the paper (RTX 6000 Ada): figure 6 without numbers, 20 % over a scale per token and 80 % over 16 bits"
