@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rms-suppress -- split the outlier channels of online Hadamards from weights
+ * rms-suppress -- store outlier columns of Hadamard-rotated weights separately
  *
  *	max_o |(W H)_oi| > max |W|	(MQuant eq. 13, measured for each channel i)
  *
@@ -17,7 +17,7 @@
 
 static const struct tool tool = {
 	.name = "rms-suppress",
-	.brief = "split the outlier channels of online Hadamards from weights",
+	.brief = "store outlier columns of Hadamard-rotated weights separately",
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "In each layer with an online Hadamard (hadamard-rotate), splits the input channels "

@@ -10,7 +10,7 @@ gar-order --group 2 figure1.h5 -o o.h5;                 is 'DPQ figure 1' "$(ord
 gar-order --group 2 < figure1.h5 > p.h5;                ok 'the same by redirection' cmp o.h5 p.h5
 gar-order --group 2 < figure1.h5 | cat > s.h5
 is '... and as a stream in a file' "$(h5ls s.h5 | head -1)" 'layer                    Group'
-gar-order --order full figure1.h5 -o o.h5;              is 'full: by falling diagonal' "$(order o.h5)" '6 5 2 1 3 4'
+gar-order --order full figure1.h5 -o o.h5;              is 'full: by descending element' "$(order o.h5)" '6 5 2 1 3 4'
 gar-order --order none figure1.h5 -o o.h5;              is 'none: storage order' "$(order o.h5)" '1 2 3 4 5 6'
 gar-order --order full ties.h5 -o o.h5;                 is 'ties keep their order' "$(order o.h5)" '4 5 1 2 3 6 7'
 gar-order --group 3 tail.h5 -o o.h5

@@ -51,7 +51,7 @@ static struct method method_of(const struct quantizer *z)
 	return m;
 }
 
-/* A layer of method m; main: a main path to keep, or NULL. The order is that of falling columns. */
+/* A layer of method m; main: a main path to keep, or NULL. The order is from the last column to the first. */
 static struct quantized *layer(const struct method *m, size_t which, const float *hessian,
 	const struct linear *main)
 {

@@ -269,7 +269,7 @@ static struct solver setting(const char *storage, const char *compute, long grou
 	return s;
 }
 
-/* Columns by falling diagonal of H. */
+/* Columns by descending diagonal element of H. */
 static int32_t *ordered(const struct data *d, enum order_kind kind, enum order_key key, size_t group)
 {
 	int32_t *order = malloc(d->n * sizeof *order);

@@ -26,7 +26,7 @@
 #include "base/option_row.h"
 
 #define OPTION_LAYERS(var) { 0, "layers", OPTION_SELECTION(var), "GLOB", \
-	"only layers whose path matches (!GLOB: not)" }
+	"only layers that match GLOB; !GLOB excludes" }
 #define OPTION_SEED(var) { 0, "seed", OPTION_SIZE(var), "N", "seed of the random numbers", \
 	.default_value = "0" }
 
@@ -42,8 +42,8 @@ struct command {
  */
 struct command option_parse(int argc, char *argv[], const struct tool *tool, const struct option_row *rows);
 
-/* Sets the variable of the row, as an option does; NULL: to false, 0 or NULL, as without option and
- * default. */
+/* Sets the variable of the row, as an option does. text NULL: sets false, 0 or NULL, the value of an absent
+ * option without a default. */
 void option_set(const struct option_row *o, const char *text);
 /* Whether the command line has the option of this name. */
 bool option_given(const char *name);
