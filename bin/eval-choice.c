@@ -73,8 +73,8 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 static void warn_long(const struct windows *w, const struct config *c)
 {
 	if (c->positions && w->longest > c->positions)
-		warn("%s: a question of %zu tokens is longer than the %zu positions of the model",
-			w->name, w->longest, c->positions);
+		warn("%s: the longest question has %zu tokens, the model only %zu positions; likelihoods "
+			"beyond them are not reliable", w->name, w->longest, c->positions);
 }
 
 /* Closes the models. */

@@ -147,7 +147,7 @@ warns '--special without a tokenizer' '--special .ids are bytes.' run --special 
 many='once on once on once on once on once on once on'
 printf '{"task": "a", "context": "%s", "choices": ["no one"], "gold": 0}\n' "$many" >long.jsonl
 warns 'a question longer than the positions of the model' \
-	'long.jsonl: a question of [0-9]* tokens is longer than the 16 positions' \
+	'long.jsonl: the longest question has [0-9]* tokens, the model only 16 positions; likelihoods beyond' \
 	eval-choice --questions long.jsonl tiny.h5
 ok 'no result was written' test ! -e bad.h5
 

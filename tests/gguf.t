@@ -45,12 +45,12 @@ for f in v2.gguf align.gguf order.gguf no-name wide.gguf few.gguf; do	# the last
 	model-import -q $f -o other.h5
 	ok "$f: the same tensors" py same_tensors other.h5 llama-gqa.h5
 done
-is 'heads, widths and rotation that the file does not specify: the same likelihoods' \
+is 'keys absent from the file take their defaults' \
 	"$(nll other.h5)" "$(nll llama-gqa.h5)"
 ok 'decimal numbers are restored' py decimals
 ok '16-bit types are kept' sh -c 'model-import -q halves.gguf -o halves.h5' && ok '... bit for bit' py bits_16
 model-import types.gguf -o types.h5 2>warning
-ok 'every type, and permuted rows of two' py types
+ok 'every type is read, and rows permuted in pairs are restored' py types
 model-import strange.gguf -o strange.h5 2>warning
 is 'unknown tensors are kept if they can be read' \
 	"$(grep -c 'blk.0.attn_rot.weight: .* it is kept' warning) $(grep -c 'ids: .* left out' warning)" '1 1'
@@ -70,37 +70,37 @@ for f in bpe-gpt-2 bpe-default bpe-smollm bpe-llama-bpe bpe-dbrx bpe-qwen2 bpe-g
 done
 model-import -q bpe-qwen2.gguf -o said.h5 2>/dev/null
 py said
-said() {	# said NAME WHY: a tokenizer that GGUF cannot express
+inexpressible() {	# inexpressible NAME WHY: a tokenizer that GGUF cannot express
 	warns "a tokenizer that GGUF cannot express: $1" \
 		"tokenizer.ggml.model: none: GGUF cannot express the tokenizer: $2.*pass token ids to llama.cpp" \
 		model-export --to gguf -o said.gguf said-$1.h5
 	model-import -q said.gguf -o again.h5
 	ok '... is kept unchanged' py same_text tokenizer said-$1.h5 again.h5
 }
-said json 'it is not valid JSON'
-said unigram 'its model is Unigram, not BPE'
-said dropout 'it has a dropout'
-said id "its token 'zz' has no id from 0 to 60"
-said twice "its token 'a' has two ids"
-said pattern 'its pre-tokenizer has no name in tokenizer.ggml.pre'
-said blank 'its pre-tokenizer has no name'
-said ignore 'its pre-tokenizer has no name'
-said lower 'it normalizes texts'
-said merge 'its merge 0 is not of two tokens'
-said ends 'it adds 4 before a text, config.json has 5'
-said bert 'its post-processor is of type BertProcessing'
-said order 'its merges are not in the order of scores'
-said missing 'its merges are not in the order of scores'
-said bytes 'it has no token of byte 65'
-said words 'its pre-tokenizer is neither byte-level nor that of SentencePiece'
+inexpressible json 'it is not valid JSON'
+inexpressible unigram 'its model is Unigram, not BPE'
+inexpressible dropout 'it has a dropout'
+inexpressible id "its token 'zz' has no id from 0 to 60"
+inexpressible twice "its token 'a' has two ids"
+inexpressible pattern 'its pre-tokenizer has no name in tokenizer.ggml.pre'
+inexpressible space 'its pre-tokenizer has no name'
+inexpressible ignore 'its pre-tokenizer has no name'
+inexpressible lower 'it normalizes texts'
+inexpressible merge 'its merge 0 is not of two tokens'
+inexpressible ends 'it adds 4 before a text, config.json has 5'
+inexpressible bert 'its post-processor is of type BertProcessing'
+inexpressible order 'its merges are not in the order of scores'
+inexpressible missing 'its merges are not in the order of scores'
+inexpressible bytes 'it has no token of byte 65'
+inexpressible words 'its pre-tokenizer is neither byte-level nor that of SentencePiece'
 warns 'a tokenizer with the normalizer NFC' 'leaves out its normalizer NFC' \
 	model-export --to gguf -o said.gguf said-nfc.h5
-warns 'an added token with options about blanks' 'leaves out lstrip, rstrip and single_word of added tokens' \
+warns 'an added token with options about spaces' 'leaves out lstrip, rstrip and single_word of added tokens' \
 	model-export --to gguf -o said.gguf said-rstrip.h5
-warns 'Metaspace without an added blank' 'leaves out that no blank is added' \
+warns "warns that 'add no space' is lost" 'leaves out that no space is added' \
 	model-export --to gguf -o said.gguf said-metaspace.h5
 model-export -q --to gguf -o said.gguf said-pairs.h5 && model-import -q said.gguf -o again.h5
-ok 'merges of one token in another order, and ids without tokens' py pairs again.h5
+ok "a token's merges are kept in another order; an id without a token gets one" py pairs again.h5
 model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5
 is 'the chat template and the padding' "$(py texts_said said.gguf again.h5)" 'chat 6'
 warns 'a tokenizer without the name of its pre-tokenizer' \
@@ -116,7 +116,7 @@ bad version4 'is GGUF of version 4, expected 2 or 3'
 bad big 'is a GGUF file for big-endian machines'
 bad kinds "general.architecture: is 'mamba', known are llama, qwen2, "
 bad no-kind 'general.architecture: is missing, known are llama'
-bad adapter "general.type: is 'adapter', expected a model"
+bad adapter "general.type: is 'adapter', expected 'model'"
 bad split 'split.count: is one of 3 files of a model'
 bad quant 'general.quantization_version: is 1, expected 2'
 bad tensors 'its tensors: 2305843009213693952 elements of at least 24 bytes'
@@ -203,7 +203,7 @@ bad tok-no-bos 'tokenizer.ggml.add_bos_token: is true, but tokenizer.ggml.bos_to
 bad tok-more 'model.embed_tokens.weight: its shape is not the \[62, 32\]'
 bad bpe-pre "tokenizer.ggml.pre: 'odd' is not known; known are default, gpt-2, "
 bad bpe-no-merges 'tokenizer.ggml.merges: is missing'
-bad bpe-merge 'tokenizer.ggml.merges: number 1 is not two texts with a blank'
+bad bpe-merge 'tokenizer.ggml.merges: number 1 is not two texts with a space'
 bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is no token"
 bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is no token"
 bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'

@@ -77,9 +77,9 @@ with 'a crop without a width' p-crop "'crop_size' must have 'height' and 'width'
 with 'too large an image' p-large 'a.png: .*expected at most 2\^26'
 with 'too large a crop' p-crops "'crop_size' is 65536 x 65536, expected at most 2\^26"
 with 'a processor with another number of frames' q-frames \
-	'makes patches of 4 pixels of 3 frames, 2 x 2 of them a token; the model takes 4 of 2'
+	'/processor: patch 4, frames 3, merge 2, expected 4, 2, 2 as in /config'
 with 'a processor with another patch size' q-patch \
-	'makes patches of 8 pixels of 2 frames, 2 x 2 of them a token; the model takes 4 of 2, and 2 x 2'
+	'/processor: patch 8, frames 2, merge 2, expected 4, 2, 2 as in /config'
 with 'a processor of another kind' q-clip 'is of CLIPImageProcessor, expected Qwen2VLImageProcessor'
 with 'a minimum of pixels above the maximum' q-less 'at least 999 pixels and at most 256'
 with 'images without whole patches' q-whole \

@@ -98,7 +98,7 @@ ok '... undivided' py undivided
 ok 'Qwen3: imports' model-import qwen3 -o qwen3.h5
 ok 'Qwen3: every tensor is unchanged' py same_tensors qwen3 qwen3.h5
 
-bad() { no "$1" 1 "$2" model-import "$1" -o no.h5; }
+bad() { no "$1: $2" 1 "$2" model-import "$1" -o no.h5; }
 bad missing 'model.layers.10.mlp.up_proj.weight: is missing, a LlamaForCausalLM needs it'
 bad no-head 'lm_head.weight: is missing'
 bad shape 'shape/model.safetensors: model.layers.2.mlp.up_proj.weight: its shape is not the \[12, 8\] of config.json'
@@ -176,12 +176,12 @@ wrong long-factor "'factor' must be a positive number"
 wrong opt-width \
 	"'word_embed_proj_dim' is 6, the hidden size 8: embeddings of another width, with their projections, \
 are not supported"
-wrong opt-affine "'layer_norm_elementwise_affine' is not supported other than true"
-wrong opt-final "'_remove_final_layer_norm' is not supported other than false"
+wrong opt-affine "'layer_norm_elementwise_affine' must be true; other values"
+wrong opt-final "'_remove_final_layer_norm' must be false; other values"
 wrong opt-before "'do_layer_norm_before' must be true or false"
 wrong opt-heads 'hidden size 8 is not a multiple of 3 heads'
 wrong gemma-window "block 0 is of kind 'sliding_attention', but there is no 'sliding_window'"
-wrong gemma-both "'use_bidirectional_attention' is not supported other than false"
+wrong gemma-both "'use_bidirectional_attention' must be false; other values"
 wrong gemma-cap "'attn_logit_softcapping' must be a positive number"
 wrong gemma-logits "'final_logit_softcapping' must be a positive number"
 wrong gemma-scalar "'query_pre_attn_scalar' must be a positive number"
@@ -194,11 +194,11 @@ wrong null-bias "'attention_bias' must be true or false"
 wrong null-act "'hidden_act' must be a string"
 wrong null-eps "'rms_norm_eps' must be a positive number"
 wrong act "unknown activation 'xielu'; known are silu"
-wrong causal "'is_causal' is not supported other than true"
+wrong causal "'is_causal' must be true; other values"
 wrong each "'per_layer_config': blocks that differ"
 wrong groups '2 attention heads are not a multiple of 3 key and value heads'
-wrong gpt2-scale "'scale_attn_weights' is not supported other than true"
-wrong gpt2-layer "'scale_attn_by_inverse_layer_idx' is not supported other than false"
+wrong gpt2-scale "'scale_attn_weights' must be true; other values"
+wrong gpt2-layer "'scale_attn_by_inverse_layer_idx' must be false; other values"
 wrong gpt2-heads 'hidden size 8 is not a multiple of 5 heads'
 for f in odd none over; do wrong neox-$f 'positions rotate [0-9.]* of 8 channels of a head, expected an even'; done
 wrong neox-null "'rotary_pct' must be a positive number"
@@ -216,9 +216,8 @@ no 'two operands' 2 'one operand too many' model-import good half
 # Headers and configs with changed bytes: imported, or refused with one line, without a crash.
 ok 'changed bytes' py fuzz
 
-# Unusual forms of config.json and names: the likelihoods of transformers. Two float32 passes of these small models
-# differ by rounding, some 1e-6 of the logits (tests/forward.c prints it). Forms that an earlier reader misread changed
-# them by 0.03 and more.
+# Unusual forms of config.json and names. Likelihoods must equal those of transformers. Rounding changes logits by
+# about 1e-6 (tests/forward.c prints it); a misread config changed them by at least 0.03.
 /usr/bin/python3 -B "$top/tests/ref/checkpoints.py" "$top/tests/ref/checkpoints.h5" >rows
 is 'all rows are tested' "$(wc -l <rows)" "$(grep -c ': Row(' "$top/tests/ref/checkpoints.py")"
 while IFS='	' read -r name what; do is "as transformers: $name" "$what" same; done <rows

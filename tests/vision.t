@@ -225,7 +225,7 @@ no 'no encoder' 1 "'vision_config' is missing" model-import -q none -o x.h5
 no 'a patch larger than the image' 1 "'patch_size' is 99, the images are 20 pixels wide" model-import -q patch -o x.h5
 no 'an unknown strategy' 1 "'vision_feature_select_strategy' is 'cls', expected default or full" \
 	model-import -q strategy -o x.h5
-no 'grey images' 1 "'num_channels' is not supported other than 3" model-import -q channels -o x.h5
+no 'grey images' 1 "'num_channels' must be 3; other values are not supported" model-import -q channels -o x.h5
 no 'positions of another number of patches' 1 \
 	'position_embedding.weight: its shape is not the \[26, 24\] of config.json' model-import -q side -o x.h5
 no 'an image of another size' 1 \

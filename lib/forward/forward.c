@@ -160,10 +160,11 @@ static void look_for_part(void *arg, const char *path)
 	y->block[s->first + block] = true;
 }
 
-/* Fatal error: blocks or positions came before the group. */
+/* Fatal error: the group is missing, or comes after blocks or positions that need it. */
 static _Noreturn void missing(const struct part *part, const char *group)
 {
-	die("%s: %s/weight: is missing; embeddings are expected before the blocks", part_name(part), group);
+	die("%s: %s/weight: is missing or comes too late, expected before the blocks", part_name(part),
+		group);
 }
 
 static void embed_all_positions(struct forward *f, const struct layer *position)
@@ -204,7 +205,7 @@ static void check_placeholders(const struct forward *f, const struct part *part)
 				"it is the placeholder of images, expected an image there (images-import)");
 	}
 	if (f->images && f->blocks != config_last(f->config)->first)
-		die("%s: %s: is before the encoder of images, expected after it", part_name(part),
+		die("%s: %s: comes before the image encoder, expected after it", part_name(part),
 			f->config->arch->embedding);
 }
 
@@ -248,7 +249,7 @@ static void read_block(struct forward *f, const struct part *part, const struct 
 	if (s == config_last(c) && (!f->embedded || (c->arch->position && !f->placed)))
 		missing(part, f->embedded ? c->arch->position : c->arch->embedding);
 	if (s->first + i != f->blocks)
-		die("%s: %s: block %zu was expected; the model has missing blocks or another order",
+		die("%s: %s: block %zu was expected; blocks are missing or out of order",
 			part_name(part), stack_block_path(s, i), f->blocks);
 	if (f->block)
 		block_next(f->block, part, s, i);

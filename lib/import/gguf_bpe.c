@@ -92,7 +92,7 @@ static json_t *read_merges(const struct gguf_vocabulary *v)
 		char *gap = left && *left ? strchr(left + 1, ' ') : NULL, *whole;
 
 		if (!gap || !gap[1] || strlen(left) != merge[i].n)
-			die("%s: %s: number %zu is not two texts with a blank between them", v->path, key, i);
+			die("%s: %s: number %zu is not two texts with a space between them", v->path, key, i);
 		*gap = '\0';
 		whole = xformat("%s%s", left, gap + 1);
 		if (gguf_find_token(v, left) < 0 || gguf_find_token(v, gap + 1) < 0 ||
@@ -187,7 +187,7 @@ static const char *pre_of(const json_t *root, bool ignore_merges)
 	return c.done ? p->name : NULL;
 }
 
-/* Merges must be of two tokens to a third, which are written with a blank between them. */
+/* Merges must be of two tokens to a third, which are written with a space between them. */
 static char *check_merges(const struct gguf_vocabulary *v, const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -203,7 +203,7 @@ static char *check_merges(const struct gguf_vocabulary *v, const json_t *list)
 
 		free(left), free(whole);
 		if (!good)
-			return xformat("its merge %zu is not of two tokens without blanks into a third", i);
+			return xformat("its merge %zu is not of two tokens without spaces into a third", i);
 	}
 	return NULL;
 }

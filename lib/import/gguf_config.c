@@ -279,7 +279,7 @@ const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
 	bool experts = name && has_experts(g, name);
 
 	if (type && strcmp(type, "model"))
-		die("%s: " GGUF_TYPE ": is '%s', expected a model", path, type);
+		die("%s: " GGUF_TYPE ": is '%s', expected 'model'", path, type);
 	gguf_integer(g, GGUF_SPLIT, &parts);
 	if (parts > 1)
 		die("%s: " GGUF_SPLIT ": is one of %jd files of a model, expected one file (llama-gguf-split "

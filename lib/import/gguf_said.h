@@ -12,7 +12,7 @@
  * one token compete in a text, llama.cpp takes the leftmost.
  *
  * llama.cpp does not support the following, which is left out with a warning: the normalizer NFC; lstrip,
- * rstrip and single_word of added tokens; that Metaspace adds a blank only before the first word of a text.
+ * rstrip and single_word of added tokens; that Metaspace adds a space only before the first word of a text.
  */
 #ifndef IMPORT_GGUF_SAID_H
 #define IMPORT_GGUF_SAID_H

@@ -9,7 +9,7 @@
 /* Values of keys, except tokens and their types. */
 struct gguf_tokenizer_keys {
 	const char *pre;		/* tokenizer.ggml.pre; NULL: absent */
-	bool prefix;			/* a blank is added before a text */
+	bool prefix;			/* a space is added before a text */
 	float *score;			/* [tokens], or NULL */
 	int64_t unknown;		/* id of the unknown token; -1: absent */
 	const char *note;		/* the feature that is left out; NULL: none */

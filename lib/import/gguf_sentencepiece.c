@@ -11,7 +11,7 @@
 
 enum { CUT_MAX = 512 };	/* bytes of a token that is cut: bytes of all its cuts grow with the square */
 
-static const char spiece[] = "\xe2\x96\x81";	/* SentencePiece's mark for a blank */
+static const char spiece[] = "\xe2\x96\x81";	/* SentencePiece's mark for a space */
 
 /* A cut of a token into two. */
 struct token_cut { double score; int64_t left; size_t id, at, characters[2]; };
@@ -186,20 +186,20 @@ static bool says(const json_t *o, const char *key, const char *value)
 	return s && !strcmp(s, value);
 }
 
-/* Whether the step replaces blanks by marks. */
-static bool marks_blanks(const json_t *step)
+/* Whether the step replaces spaces by marks. */
+static bool marks_spaces(const json_t *step)
 {
 	return gguf_step_is(step, "Replace") && says(json_object_get(step, "pattern"), "String", " ") &&
 		says(step, "content", spiece);
 }
 
-/* Whether the step cuts at blanks: without effect, since the normalizer leaves no blanks. */
+/* Whether the step cuts at spaces: without effect, since the normalizer leaves no spaces. */
 static bool cuts_nothing(const json_t *step)
 {
 	return gguf_step_is(step, "Split") && says(json_object_get(step, "pattern"), "String", " ");
 }
 
-/* Whether a text becomes marks and characters as in SentencePiece, with or without a blank before it. */
+/* Whether a text becomes marks and characters as in SentencePiece, with or without a space before it. */
 static bool take_marks(const json_t *root, struct gguf_tokenizer_keys *s)
 {
 	enum { STEPS = 3 };
@@ -212,12 +212,12 @@ static bool take_marks(const json_t *root, struct gguf_tokenizer_keys *s)
 	if (!normalizers && cuts == 1 && gguf_step_is(p[0], "Metaspace")) {
 		s->prefix = !says(p[0], "prepend_scheme", "never");
 		if (s->prefix)
-			s->note = "that no blank is added before a text that begins with one, or that "
+			s->note = "that no space is added before a text that begins with one, or that "
 				"follows an added token";
 		return says(p[0], "replacement", spiece) && json_is_false(json_object_get(p[0], "split"));
 	}
 	s->prefix = normalizers == 2 && gguf_step_is(n[0], "Prepend") && says(n[0], "prepend", spiece);
-	return normalizers == 1u + s->prefix && marks_blanks(n[s->prefix]) &&
+	return normalizers == 1u + s->prefix && marks_spaces(n[s->prefix]) &&
 		(!cuts || (cuts == 1 && cuts_nothing(p[0])));
 }
 

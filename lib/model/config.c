@@ -33,7 +33,7 @@ static void check_switch(const struct keys *k, const char *key, bool supported)
 	const bool null = json_is_null(json_object_get(k->json, key));	/* null counts as false */
 
 	if ((null ? false : key_bool(k, key, supported)) != supported)
-		die("%s: /config: '%s' is not supported other than %s", k->file, key,
+		die("%s: /config: '%s' must be %s; other values are not supported", k->file, key,
 			supported ? "true" : "false");
 }
 

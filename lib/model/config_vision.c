@@ -57,7 +57,7 @@ static void parse_images(struct vision *v, const struct multimodal *m, const str
 	v->placeholder = (int32_t)id;
 	v->patch = key_size(own, "patch_size", own->arch->absent.patch, 0, WIDE);
 	if (key_size(own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
-		die("%s: /config: '%s' is not supported other than %d", k->file,
+		die("%s: /config: '%s' must be %d; other values are not supported", k->file,
 			key_name(own, "num_channels"), CHANNELS);
 	if (m->merges) {
 		v->merge = key_size(own, "spatial_merge_size", 2, 0, FEW);

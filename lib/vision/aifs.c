@@ -43,7 +43,8 @@ static void write_rows(const struct switched *s, struct output *out, const char 
 	if (!part_find(s->part, path, type, -1, NULL, &t))
 		return;
 	if (!t.rank || t.dim[0] != s->t.n)
-		die("%s: %s: expected a row for each of %zu tokens", part_name(s->part), path, s->t.n);
+		die("%s: %s: has %zu rows, expected %zu, one per token", part_name(s->part), path,
+			t.rank ? t.dim[0] : 0, s->t.n);
 	row = tensor_count(&t) / s->t.n * tensor_size(t.type);
 	rows = xalloc(s->t.n, row);
 	for (size_t i = 0; i < s->t.n; i++)

@@ -29,9 +29,8 @@ static void grid_of(const struct config *c, const struct processor *p, size_t h,
 	size_t height, width;
 
 	if (p->patch && (p->patch != v->patch || p->merge != v->merge || p->frames != v->frames))
-		die("%s: makes patches of %zu pixels of %zu frames, %zu x %zu of them a token; the model "
-			"takes %zu of %zu, and %zu x %zu", p->name, p->patch, p->frames, p->merge, p->merge,
-			v->patch, v->frames, v->merge, v->merge);
+		die("%s: patch %zu, frames %zu, merge %zu, expected %zu, %zu, %zu as in /config", p->name,
+			p->patch, p->frames, p->merge, v->patch, v->frames, v->merge);
 	processor_size(p, h, w, &height, &width);
 	if (v->side && (height != v->side || width != v->side))
 		die("%s: makes %zu x %zu pixels of an image of %zu x %zu; the encoder needs %zu x %zu",

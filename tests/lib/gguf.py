@@ -466,7 +466,7 @@ def said():
     variant('id', lambda t: t['model']['vocab'].update(zz=61))
     variant('twice', lambda t: t['added_tokens'].append(dict(id=7, content='a', special=True)))
     variant('pattern', lambda t: part(t, 0).update(pattern=dict(Regex='x')))
-    variant('blank', lambda t: part(t, 1).update(add_prefix_space=True))
+    variant('space', lambda t: part(t, 1).update(add_prefix_space=True))
     variant('ignore', lambda t: t['model'].update(ignore_merges=True))
     variant('lower', lambda t: t.update(normalizer=dict(type='Lowercase')))
     variant('merge', lambda t: merges(t).insert(0, ['a', 'c']))
