@@ -72,8 +72,7 @@ struct merge {
 
 /*
  * Writes the sum of a group, or a link if the group is a link in the first file and its target was written.
- * If few tokens reached a layer in all files together, every file has its prior, since no file has more
- * tokens than all.
+ * If the total count is below n, each file's count is too, so each file has a prior.
  */
 static void write_sum(struct merge *s, const char *group)
 {
@@ -103,7 +102,8 @@ static void write_sum(struct merge *s, const char *group)
 	free(prior);
 }
 
-/* Writes a link if the group is a link in the file and its target was written. Returns whether it is. */
+/* Writes a link if the group is a link in the file and its target was written. Returns whether the link
+ * was written. */
 static bool linked(struct output *out, const struct part *part, const struct layer_list *list, size_t i)
 {
 	char *same = part_same(part, list->layer[i].path);

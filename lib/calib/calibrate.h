@@ -2,10 +2,10 @@
 /*
  * calibrate.h -- Hessians of the inputs of linear layers, from a run of the model
  *
- * Layers with the same input share one Hessian, which is stored once, with hard links. An expert that fewer
- * tokens reached than it has inputs gets a prior (calib/hessian.h). The prior of gate and up is over the
- * inputs of all tokens at the router. The prior of down is over the first tokens, as many as it has inputs,
- * which are run through this expert for the prior only.
+ * Layers with the same input share one Hessian, which is stored once, with hard links. If an expert receives
+ * fewer tokens than it has inputs (n), it gets a prior (calib/hessian.h). For gate and up, the prior is over
+ * the inputs of all tokens at the router. For down, the first n tokens are run through the expert; the result
+ * is used for the prior only.
  *
  * Calling sequence: calibrate_open(); for each part of the model calibrate_begin(), calibrate_observe(), then
  * calibrate_find(), calibrate_source() or calibrate_write(), and calibrate_end(); calibrate_close().
@@ -55,8 +55,8 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struc
 	const struct part *first);
 void calibrate_close(struct calibrate_run *r);
 
-/* Fatal error if no linear layer of the model is selected. Call it before the model is run. name: of the
- * model. */
+/* Fatal error if no linear layer of the model is selected. Call it before the model is run. name: the name of
+ * the model, for messages. */
 void calibrate_check(const struct config *c, const struct selection *layers, const char *name);
 /* The sums of the selected layers of one part of a model. */
 struct calibration {
@@ -66,7 +66,7 @@ struct calibration {
 	size_t modalities;		/* of tokens; experts and layers of images have 1 */
 	struct sums *input;		/* [config_inputs()] */
 	struct sums *extra;		/* [config_inputs()]: priors of experts' down projections */
-	const char *name;		/* of the source, for messages */
+	const char *name;		/* name of the source, for messages */
 };
 /* products: also sum Σ x xᵀ. Without products, the magnitudes of split columns are left out. */
 struct calibration calibrate_begin(const struct part *part, const struct config *c,
@@ -76,12 +76,12 @@ struct observer calibrate_observer(struct calibration *k);
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /* The sums of a layer, or NULL. Sums of an expert may have no tokens. */
 struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer);
-/* The sums as a source of moments, instead of a Hessian file. Its use joins the modalities. name: for
- * messages. */
+/* The sums as a source of moments, instead of a Hessian file. Using it adds the modalities into one sum,
+ * irreversibly. name: the name of the source, for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
 /* Reports the numbers of tokens that reached the experts of each block, if any were calibrated. */
 void calibrate_report(const struct calibration *k, struct report *report);
-/* Writes the Hessians. file: of the model, for messages. */
+/* Writes the Hessians. file: the name of the model's file, for messages. */
 void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);
 /* calibrate_part(): runs a part of the model and writes its Hessians. calibrate_finished(): runs a part whose

@@ -5,7 +5,7 @@
 #include "model/config.h"
 
 /*
- * name: of the layer in checkpoints. The result is the same name. In a vision-language model, modules of
+ * name: the layer's name in checkpoints. The result is the same name. In a vision-language model, modules of
  * transformers and of vLLM have other names than their tensors. The result is then a pattern, "re:...", that
  * matches all of these names. free() it.
  */

@@ -22,20 +22,21 @@ static size_t our_group(const struct export_scales *s, const struct linear *l, s
 	return (size_t)l->group == columns ? group : linear_group(l, group * columns);
 }
 
-static float scale_at(const struct export_scales *s, size_t row, size_t group, size_t columns, bool divided)
+static float scale_at(const struct export_scales *s, size_t row, size_t group, size_t columns,
+	bool keeps_scale_tensor)
 {
 	size_t of_layer, k = export_row(s->w, row, &of_layer);
 	const struct linear *whole = &s->w->layer[k].linear, *l = s->view + k;
 
 	k = our_group(s, l, group, columns);
-	if (divided)
+	if (keeps_scale_tensor)
 		return l->scale[linear_scale_at(l, of_layer, k)];
 	return linear_unit_scale(l, of_layer, k) *
 		(whole->compute.kind && !l->compute.kind ? linear_unit_scale(whole, of_layer, 0) : 1);
 }
 
 struct export_scales export_scales(const struct export *e, const struct export_weight *w, size_t rows,
-	size_t groups, size_t columns, bool divided)
+	size_t groups, size_t columns, bool keeps_scale_tensor)
 {
 	struct export_scales s = { .e = e, .w = w, .rows = rows, .groups = groups,
 		.view = xalloc(w->n, sizeof *s.view), .scale = xalloc(rows * groups, sizeof *s.scale) };
@@ -47,7 +48,7 @@ struct export_scales export_scales(const struct export *e, const struct export_w
 	}
 	for (size_t row = 0; row < rows; row++)
 		for (size_t g = 0; g < groups; g++)
-			s.scale[row * groups + g] = scale_at(&s, row, g, columns, divided);
+			s.scale[row * groups + g] = scale_at(&s, row, g, columns, keeps_scale_tensor);
 	return s;
 }
 

@@ -23,25 +23,26 @@ struct export_scales {
 	size_t rows, groups;		/* extents: the rows of w, or 1; groups of the target */
 	float *scale;			/* [rows][groups]: the scales to write */
 };
-/* The layer that rounding changed most, and the relative change ‖Y - Ŵ‖/‖Ŵ‖. */
+/* The layer that rounding changed most, and the relative change ‖Y - Ŵ‖/‖Ŵ‖, where Y is the written weight
+ * and Ŵ the effective one. */
 struct export_change { char *worst; double change; };
 
 /*
  * columns: columns of a group of the target, if there are several groups; a group of the target is a group of
- * the layer or a part of one. divided: the target stores scale_tensor, which divides the scales; if false,
- * the scales are divided here.
+ * the layer or a part of one. keeps_scale_tensor: the target also stores scale_tensor, the divisor of the
+ * scales, and the scales are copied. If false, each scale is divided by scale_tensor, if the layer has one.
  */
 struct export_scales export_scales(const struct export *e, const struct export_weight *w, size_t rows,
-	size_t groups, size_t columns, bool divided);
+	size_t groups, size_t columns, bool keeps_scale_tensor);
 void export_scales_free(struct export_scales *s);
 /* The layer of `view` with a row of the tensor; *of_layer: the number of the row in it. */
 const struct linear *export_scales_layer(const struct export_scales *s, size_t row, size_t *of_layer);
 
 /*
  * The scales, rounded to the dtype; free() it. dtype HALF_NONE: no rounding. A scale that would be rounded is
- * a fatal error, unless allow_rounding is set. A scale that would become 0 or infinite is always one. The
- * change by rounding or skip_compute is reported and stored in *change. instead: the alternative in the
- * message.
+ * a fatal error, unless allow_rounding is set. A scale that would become 0 or infinite is a fatal error even
+ * with allow_rounding. The change by rounding or skip_compute is reported and stored in *change. instead: the
+ * alternative in the message.
  */
 float *export_scales_round(const struct export_scales *s, enum half_type dtype, const char *instead,
 	struct export_change *change);

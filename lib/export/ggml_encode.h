@@ -30,8 +30,9 @@ const struct ggml_type *ggml_for(const struct linear *l, bool q8, const char **w
 /* Whether the 32 columns of each block belong to one group. */
 bool ggml_groups_fit(const struct linear *l);
 
-/* If d or m is not a half float, it is rounded to nearest and counted. A half float has 11 bits, so zero
- * point times scale is a half float if the scale has at most 7 significant bits (Q4_1), or 6 (Q5_1). */
+/* If d or m is not a half float, it is rounded to nearest and counted. The significand of a half float has
+ * 11 bits, so zero point times scale is exact if the scale has at most 7 significant bits (Q4_1), or 6
+ * (Q5_1). */
 struct ggml_rounding {
 	size_t blocks, overflows;	/* blocks with a d or m that is rounded; that becomes infinite */
 	double error;			/* sum of squares of the changes of weights */

@@ -22,7 +22,7 @@ enum tensor_type hdf5_type_of(hid_t type, bool *exact, const char *file, const c
 
 hid_t hdf5_id(hid_t id, const char *file, const char *path);		/* returns id */
 bool hdf5_true(htri_t value, const char *file, const char *path);
-/* Whether a link of this path and a link of each group above it exist. name: of the file, for messages. */
+/* Whether a link of this path and a link of each group above it exist. name: the file, for messages. */
 bool hdf5_has(hid_t file, const char *path, const char *name);
 
 enum { HDF5_HEAD = 56 };	/* enough bytes for any superblock */

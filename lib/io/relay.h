@@ -11,7 +11,7 @@
 #include "io/part.h"
 
 struct relay;
-/* name: of the result, for messages. */
+/* name: the result's name, for messages. */
 struct relay *relay_open(const char *name, const char *kind);
 struct output *relay_output(struct relay *r);
 /* The part that was just written. Called between output_end() and the next output_begin(); valid until the

@@ -66,7 +66,8 @@ static bool same_texts(char *a, char *b)
 /* The argument of same_attribute(). */
 struct pair { const struct part *a, *b; const char *path; bool same; };
 
-/* Whether b has an equal attribute. tied_to is skipped. */
+/* Iterator: sets p->same to whether b has an equal attribute; returns 1, which stops, if it has not. tied_to
+ * is skipped. */
 static herr_t same_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
 {
 	struct pair *p = arg;

@@ -11,8 +11,9 @@
  *	x += output(attention(norm(x)))
  *	x += down(act(gate) · up), or down(act(up)), of norm(x)
  *
- * The layers that share an input are a "projection". Their outputs are adjacent in one row, so a fused
- * query-key-value layer is a projection with one layer.
+ * Linear layers that share an input are an input group. In the code, "projection" means such a group, not one
+ * layer: PROJECTION_QKV are the layers of queries, keys and values, and a fused query-key-value layer is a
+ * group of one layer. The outputs of a group are adjacent in one row.
  *
  * In a mixture of experts the MLP of some blocks, or of all, is
  *
@@ -38,11 +39,14 @@ enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
  * Blocks to which sliding_window applies.
  * - NONE: no block.
- * - WHOLE: all blocks. SWITCHED: all blocks if use_sliding_window. Both ignore layer_types.
- * - ALL, LATE, EVEN, PATTERN: the blocks that layer_types lists. Without layer_types, ALL: all blocks;
- *   LATE: those from
- * max_window_layers on; EVEN: every other block before max_window_layers; PATTERN: all except each nth.
- * LATE and EVEN need use_sliding_window.
+ * - WHOLE: all blocks.
+ * - SWITCHED: all blocks if use_sliding_window.
+ * - ALL: all blocks.
+ * - LATE: blocks from max_window_layers on, if use_sliding_window.
+ * - EVEN: blocks 0, 2, 4, ... before max_window_layers, if use_sliding_window.
+ * - PATTERN: all blocks except each nth.
+ * For ALL, LATE, EVEN and PATTERN, layer_types takes precedence if present: its blocks have the window. WHOLE
+ * and SWITCHED ignore it.
  */
 enum sliding_kind {
 	SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED,
@@ -59,8 +63,7 @@ enum role {
 	ROLE_SHARED_DOWN, ROLE_EXPERT_GATE, ROLE_EXPERT_UP, ROLE_EXPERT_DOWN, ROLES
 };
 
-/* Inputs shared by linear layers, in the order of their computation in a block; the head comes after all
- * blocks. */
+/* Input groups, in the order of their computation in a block; the head comes after all blocks. */
 enum projection_name {
 	PROJECTION_QKV, PROJECTION_OUTPUT, PROJECTION_GATE_UP, PROJECTION_DOWN,
 	PROJECTION_ROUTER,		/* and other layers of a block with experts that receive all tokens */
@@ -85,7 +88,7 @@ enum { LINEARS = 16 };
 struct linear_row {
 	const char *name;	/* below the block: "self_attn/q_proj", "experts/#/up"; NULL ends the list */
 	enum role role;
-	enum projection_name projection; /* rows of one projection are adjacent, in the order of outputs */
+	enum projection_name projection; /* rows of one group are adjacent, in the order of outputs */
 	enum row_order order;
 	const char *fused;		/* path below the block of the checkpoint's fused layer, or NULL */
 };

@@ -46,7 +46,7 @@ struct config {
 	size_t eos_count;
 };
 
-/* Parses the text of config.json. name: of the file, for messages. */
+/* Parses the text of config.json. name: the file's name, for messages. */
 struct config config_parse(const char *name, const char *text);
 /* Parses the /config of a part; fatal error if it is absent. */
 struct config config_read(const struct part *part);

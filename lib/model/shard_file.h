@@ -17,7 +17,7 @@
 enum shard_input { SHARD_MODEL, SHARD_TOKENS, SHARD_HESSIAN, SHARD_ORDER, SHARD_INPUTS };
 extern const char *const shard_digests[SHARD_INPUTS];	/* names of the attributes */
 /* Writes these attributes, between begin and end of part 0; shard and shards only if there are several.
- * name: of the inputs; NULL: none. */
+ * name: the names of the inputs; NULL: none. */
 void shard_write(struct output *out, const struct shard *s, const char *const name[SHARD_INPUTS]);
 
 /* Warns if the file is one shard of several; for tools that expect the whole. */

@@ -33,7 +33,7 @@ struct bpe {
 /* The encoding of a text; its work space and its table of known words are kept from word to word. */
 struct coder;
 
-/* name: of the tokenizer, for messages. */
+/* name: the tokenizer's name, for messages. */
 struct coder *coder_make(const struct bpe *bpe, const char *name);
 /* Appends the tokens of a word. Fatal error on a character without a token if there is no unknown token. */
 void coder_word(struct coder *c, struct piece word);

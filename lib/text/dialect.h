@@ -3,7 +3,7 @@
 #ifndef TEXT_DIALECT_H
 #define TEXT_DIALECT_H
 
-/* The caller frees the result. name: of the file, for messages. Fatal error, with the offset, on syntax
+/* The caller frees the result. name: the file's name, for messages. Fatal error, with the offset, on syntax
  * that is not supported (regex.h). */
 char *dialect_translate(const char *name, const char *pattern);
 #endif

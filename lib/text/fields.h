@@ -2,8 +2,8 @@
 /*
  * fields.h -- members of the objects of a tokenizer.json
  *
- * Internal to lib/text. A member that is null counts as absent. A wrong type is a fatal error. name: of the
- * file, for messages.
+ * Internal to lib/text. A member that is null counts as absent. A wrong type is a fatal error. name: the
+ * file's name, for messages.
  */
 #ifndef TEXT_FIELDS_H
 #define TEXT_FIELDS_H

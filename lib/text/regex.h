@@ -24,8 +24,8 @@ enum dialect {
 	DIALECT_PCRE2,		/* patterns of this project */
 };
 
-/* Compiles a pattern. name: of the file, for messages, borrowed. Fatal error, with the offset, on a pattern
- * that is refused. */
+/* Compiles a pattern. name: the file's name, for messages, borrowed. Fatal error, with the offset, on a
+ * pattern that is refused. */
 struct regex *regex_make(const char *name, const char *pattern, enum dialect dialect);
 /* Finds the next match in n bytes of valid UTF-8, from `from` on; false without a match. Assertions can
  * read the text before `from`. Fatal error if a search exceeds its limit of steps or memory. */

@@ -22,9 +22,9 @@ struct processor processor_of(const struct part *part);
 size_t vision_rows(const struct config *c, size_t rows, size_t columns);
 size_t vision_tokens(const struct config *c, size_t rows, size_t columns);
 /*
- * The patches and tokens of an image of h x w pixels. name: of its file, for messages, or NULL. Fatal error
- * if the model does not support the size that the processor makes of it, if the model has other patches, or
- * if no token is left.
+ * The patches and tokens of an image of h x w pixels. name: its file, for messages, or NULL. Fatal
+ * error if the model does not support the size that the processor makes of it, if the model has other
+ * patches, or if no token is left.
  */
 struct token_image vision_image(const struct config *c, const struct processor *p, const char *name, size_t h,
 	size_t w);
