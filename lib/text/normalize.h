@@ -31,7 +31,7 @@ struct steps {
 /* Replaces each match of s->from by s->to. */
 void step_replace(const struct step *s, struct weighted *to, struct piece from);
 
-/* Reads the member "normalizer" of a tokenizer.json; name: for messages. */
+/* Reads the member "normalizer" of a tokenizer.json; name: a name for messages. */
 struct steps steps_read(const char *name, const json_t *root);
 /* Applies the steps to b; spare is workspace. */
 void steps_run(const struct steps *s, struct weighted *b, struct weighted *spare);

@@ -45,7 +45,7 @@ struct cuts {
 	struct cut *cut;
 };
 
-/* The member "pre_tokenizer" of a tokenizer.json; name: for messages. */
+/* The member "pre_tokenizer" of a tokenizer.json; name: a name for messages. */
 struct cuts cuts_read(const char *name, const json_t *root);
 void cuts_free(struct cuts *c);
 

@@ -38,7 +38,7 @@ struct decoders {
 	struct decoder *decoder;
 };
 
-/* Reads the member "decoder" of a tokenizer.json; name: for messages. */
+/* Reads the member "decoder" of a tokenizer.json; name: a name for messages. */
 struct decoders decoders_read(const char *name, const json_t *root);
 void decoders_run(const struct decoders *d, struct texts *tokens);	/* the result is in tokens->text */
 void decoders_free(struct decoders *d);

@@ -30,6 +30,6 @@ struct image image_read(const char *path);
 /* Reads height and width from the header, with rgb NULL. Nothing is decoded, so damage after the header is
  * not found. */
 struct image image_extents(const char *path);
-/* Reads an image, or with pixels false its extents, from n ≥ 0 bytes of a file; name: for messages. */
+/* Reads an image, or with pixels false its extents, from n ≥ 0 bytes of a file; name: a name for messages. */
 struct image image_parse(const char *name, size_t n, const unsigned char *bytes, bool pixels);
 #endif
