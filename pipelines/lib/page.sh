@@ -143,8 +143,9 @@ processors$(sed -n '/^model name/{s/.*:/,/; p; q}' /proc/cpuinfo | html). Column
 ± is one standard error. The line below a row is the command that made its numbers: click it for all commands since the
 import of the model. Hover over a number for all its digits.</p>
 <p>Models: the embedded ones. Settings: $(for s in "${settings[@]}"; do
-	[ -z "${!s-}" ] || printf '%s=%s, ' "$s" "${!s}"; done | html)the defaults in the help of the scripts. Agrees, differs and the like are from docs/papers.md, for the runs of docs/results: they are
-not computed from the numbers below.</p>
+	[ -z "${!s-}" ] || printf '%s=%s, ' "$s" "${!s}"; done | html)the defaults in the help of the scripts. Agrees,
+differs and the like are from docs/papers.md, for the runs of docs/results: they are not computed from the numbers
+below.</p>
 H
 	[ ${#failed[@]} = 0 ] || echo "<p class=missing>Failed: $(linked "${!failed[@]}")</p>"
 	[ ${#missing[@]} = 0 ] || echo "<p class=missing>Missing: $(linked "${!missing[@]}")</p>"
