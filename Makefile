@@ -8,16 +8,23 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 
 # Debian names; the OpenMP build of OpenBLAS shares its thread pool with ours.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev libgsl-dev libmd-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev gnuplot-nox
-CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck man-db valgrind
+CHECK_PACKAGES := perl hdf5-tools python3-h5py libcmocka-dev cppcheck shellcheck man-db valgrind aspell aspell-en
 
 BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
 CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
 	$(shell pkg-config --cflags hdf5 jansson gsl libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
-# HDF5 and LAPACKE from their archives, if they exist: the shared libraries load 36 others (TLS, Kerberos, Fortran), which
-# takes three quarters of a tool's start. SHARED=1 links the shared ones. LAPACK is that of OpenBLAS in both.
+# HDF5 and LAPACKE from their archives, if they link: the shared libraries load 36 others (TLS, Kerberos, Fortran), which
+# takes three quarters of a tool's start. The archive of HDF5 1.14 itself needs some of these. SHARED=1 links the shared
+# ones. LAPACK is that of OpenBLAS in both.
 HDF5_SO  := $(shell pkg-config --libs hdf5 2>/dev/null)
 archive   = $(if $(SHARED),,$(wildcard $1))
-HDF5      = $(or $(patsubst %,% -lsz -lz,$(call archive,$(patsubst -L%,%/libhdf5.a,$(filter -L%,$(HDF5_SO))))),$(HDF5_SO))
+ifndef HDF5_TRIED
+HDF5_A   := $(patsubst %,% -lsz -lz,$(firstword $(wildcard $(patsubst -L%,%/libhdf5.a,$(filter -L%,$(HDF5_SO))))))
+HDF5_A   := $(if $(HDF5_A),$(shell echo 'int H5Fopen(); int main() { return H5Fopen(); }' | \
+	$(CC) -w -o /dev/null -x c - -x none $(HDF5_A) -lm 2>/dev/null && echo '$(HDF5_A)'))
+export HDF5_A HDF5_TRIED := yes
+endif
+HDF5      = $(or $(if $(SHARED),,$(HDF5_A)),$(HDF5_SO))
 LAPACKE   = $(or $(call archive,$(dir $(BLAS))liblapacke.a),-llapacke)
 OTHERS   := $(shell pkg-config --libs jansson libmd libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null)
 LDLIBS    = $(HDF5) $(OTHERS) $(LAPACKE) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -lgsl -lm
@@ -127,6 +134,8 @@ help:
 	@echo 'make check-package  as root: the package in a new Debian: built, installed, used and removed (debootstrap)'
 	@echo 'make clean      remove what was built'
 
+# tests/packages: if all libraries of the tools are there, a system without apt-get does not end it.
+export READY
 # Says what is missing, and stops.
 packages:
 	@tests/packages $(BUILD_PACKAGES)
@@ -209,11 +218,11 @@ fuzz:
 fuzz-programs: $(FUZZERS)
 
 # Calls of the C library that fail.
-$(FAULT): SHARED := 1
 $(FAULT): $(BUILD)/tests/fault/fault.o | $(BUILD)/tests/fault/shim.so $(TOOLS:%=$(BUILD)/tests/fault/bin/%)
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CFLAGS) -o $@ $^
 
+$(BUILD)/tests/fault/bin/%: SHARED := 1
 $(BUILD)/tests/fault/bin/%: $(BUILD)/bin/%.o $(BUILD)/libptq.a
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  LINK  $@")
@@ -295,7 +304,9 @@ demo: deps
 	@pipelines/dpq-table4.sh
 
 # What pipelines read: the list of papers' items, parts of scripts, plots, models, questions, their images.
-DATA = $(wildcard docs/papers.md pipelines/*/* data/*/*.json data/*/*.safetensors data/*/*.jsonl data/*/*/*.png)
+EMBEDDED = prose vlm vlm-pre vlm-post
+DATA = $(wildcard docs/papers.md pipelines/lib/* pipelines/plots/* \
+	$(foreach m,$(EMBEDDED),$(addprefix data/$m/,*.json *.safetensors *.jsonl */*.png)))
 # A file for each command, which bash loads when it is first completed.
 COMPLETIONS := share/bash-completion/completions
 install uninstall: export INTO := $(DESTDIR)$(PREFIX)
@@ -324,8 +335,9 @@ DEB := build/deb/ptqtools
 deb:
 	@command -v dh >/dev/null || { echo 'packages are missing; as root: apt-get install debhelper' >&2; exit 1; }
 	@rm -rf build/deb && mkdir -p $(DEB)
-	@tar -ch --exclude=__pycache__ CITATION.cff LICENSE Makefile README.md VERSION data docs lib pipelines tests/packages \
-		$(wildcard bin/*.c) | tar -x -C $(DEB)
+	@tar -chf build/deb/sources.tar --exclude=__pycache__ CITATION.cff LICENSE Makefile README.md VERSION data docs lib \
+		pipelines tests/packages $(wildcard bin/*.c)
+	@tar -xf build/deb/sources.tar -C $(DEB) && rm build/deb/sources.tar
 	@cp -R docs/package/debian $(DEB) && docs/package/changelog docs/changes.md >$(DEB)/debian/changelog
 	$(Q)cd $(DEB) && env -u CFLAGS -u MAKEFLAGS -u MAKELEVEL -u MFLAGS \
 		dpkg-buildpackage -b -us -uc >../log 2>&1 || { tail -n 20 ../log >&2; exit 1; }
@@ -333,7 +345,7 @@ deb:
 	@ls build/deb/*.deb
 
 check-package:
-	@tests/packages --install debhelper debootstrap lintian
+	@tests/packages --install debootstrap lintian
 	@prove -v tests/package.sh
 
 tags:

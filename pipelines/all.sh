@@ -42,7 +42,7 @@ fi
 [ $mode = make ] || exit $status
 
 folder=${PTQ_RESULTS:-results}
-mkdir -p "$folder"
+mkdir -p -- "$folder"
 folder=$(realpath -- "$folder")
 part=$(mktemp -d "$folder/part.XXXXXX")
 page "$items" >"$part/index.html"

@@ -2,16 +2,13 @@
 # package.sh -- make check-package: the commands of docs/package/Containerfile in two new Debian systems. The first
 # builds the Debian package, the second installs it, runs a pipeline and removes it. Takes root, a network, and minutes.
 #
-# PTQ_ROOTS: the folder of the two systems, which is removed at the end. PTQ_MIRROR: where debootstrap fetches packages.
+# PTQ_ROOTS: a folder with room for the two systems, which are removed at the end.
+# PTQ_MIRROR: where debootstrap fetches packages.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-[ "$(id -u)" = 0 ] || { skip 'the package in a new Debian' 'needs root'; done_testing; }
-for t in debootstrap lintian unshare; do
-	command -v $t >/dev/null || { skip 'the package in a new Debian' "$t is not installed"; done_testing; }
-done
-roots=${PTQ_ROOTS:-$tmp/roots} file=$top/docs/package/Containerfile
+[ "$(id -u)" = 0 ] || { echo 'make check-package: needs root' >&2; exit 1; }
+roots=$(mktemp -d "${PTQ_ROOTS:-$tmp}/roots.XXXXXX") file=$top/docs/package/Containerfile
 suite=$(sed -n 's/^FROM debian:\([a-z]*\).*/\1/p;T;q' "$file")
-mkdir -p "$roots"
 trap 'rm -rf "$tmp" "$roots"' EXIT
 
 # within ROOT COMMAND: in a shell of the system; what the command starts and mounts ends with it

@@ -5,12 +5,11 @@
 unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RUNS PTQ_TOKENS
 
 # A tree with two pipelines: one makes a table of two runs, and one fails.
-mkdir -p 'a tree/docs/results' 'a tree/bin' 'a tree/data'
+mkdir -p 'a tree/docs/results'
 tree="$tmp/a tree"
 cp -r "$top/pipelines" "$tree"
 rm "$tree"/pipelines/*-*.sh
 cp "$top"/docs/results/dpq.md "$tree/docs/results"
-for t in "$top"/bin/*; do [ ! -x "$t" ] || ln -s "$t" "$tree/bin"; done
 cp "$top/tests/ref/llama-gqa.h5" m.h5
 cat >"$tree/docs/papers.md" <<'MD'
 ## DPQ

@@ -52,7 +52,10 @@ _ptqtools() {
 	--*=*) ;;
 	-*) candidates=$(sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\).*/\2/p' <<<"$help") kind='' ;;
 	esac
-	if [ -n "$kind" ]; then candidates=$(compgen "$kind" -- "$current"); fi
+	if [ -n "$kind" ]; then
+		candidates=$(compgen "$kind" -- "$current")
+		compopt -o filenames 2>/dev/null	# quotes names; zsh does it without
+	fi
 	set -o noglob
 	# shellcheck disable=SC2207	# a line is a word
 	COMPREPLY=($(prefix=$prefix current=$current awk 'index($0, ENVIRON["current"]) == 1 { print ENVIRON["prefix"] $0 }' \

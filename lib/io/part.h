@@ -140,8 +140,9 @@ void output_link(struct output *out, const char *path, const char *same);
 /* Writes data that an earlier part has as `same`: in a file as a hard link, on a stream as a copy with the
  * attribute tied_to. */
 void output_tied(struct output *out, const char *path, struct tensor t, const char *same);
-/* Writes the history of another input as root attribute history:<input>, or its digest if it has no history,
- * and the histories of its inputs as history:<input>:<theirs>. Called between begin and end of part 0. */
+/* Writes the history of another input as root attribute history:<input>, or its digest if it is a file
+ * without a history, and the histories of its inputs as history:<input>:<theirs>. Called between begin and
+ * end of part 0. */
 void output_history(struct output *out, const char *input, const struct part *from);
 
 /* Copies an object with its attributes and all objects below it; hard links within the part stay links.

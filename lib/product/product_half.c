@@ -13,9 +13,8 @@
 
 /* Rows of a tile, which are as many streams of memory; columns that are widened at once; lanes of a sum. */
 enum { TILE = 4, COLUMNS = LINEAR_COLUMNS, LANES = 8, VECTORS = COLUMNS / LANES };
-/* Weights that are prefetched ahead; maximum rows that a thread takes at once; numbers below which one
- * thread is faster. */
-enum { AHEAD = 1024, ROW_PANEL = 1024, FEW_NUMBERS = 1 << 16,
+/* Weights that are prefetched ahead; maximum rows that a thread takes at once. */
+enum { AHEAD = 1024, ROW_PANEL = 1024,
 	/* Products below which one thread runs: about 0.4 ms. If other processes run, each parallel loop
 	 * may wait several ms for a thread. */
 	FEW_PRODUCTS = 1 << 22 };

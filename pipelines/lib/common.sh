@@ -115,7 +115,7 @@ claim() {
 	for old in part.??????; do
 		[ ! -d "$old" ] || flock -n "$old" rm -rf "$old" 2>/dev/null || true
 	done
-	part=$(mktemp -d part.XXXXXX)
+	part=$(mktemp -d part.XXXXXX 2>/dev/null) || fail 1 "$work: cannot be written"
 	exec {held}<"$part"
 	flock "$held" 2>/dev/null || true
 	exec {all}<&-

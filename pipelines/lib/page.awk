@@ -144,7 +144,7 @@ END {
 		n = split(results[i], name, " ")
 		for (k = 1; k <= n; k++)
 			if (name[k] in history)
-				print "<pre>" name[k] ":\n" history[name[k]] "</pre>"
+				print "<pre>" html(name[k]) ":\n" history[name[k]] "</pre>"
 		print "</li>"
 	}
 	print "</ol>"

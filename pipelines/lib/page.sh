@@ -9,7 +9,7 @@
 declare -A failed=() home=() missing=()
 
 html() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g; s/"/\&quot;/g'; }
-relative() { realpath --relative-to="$folder" "$1" | html; }
+relative() { realpath --relative-to="$folder" "$1" | sed 's/%/%25/g; s/#/%23/g; s/?/%3F/g' | html; }
 about() {	# about PIPELINE: the comments at its top, after its name, as paragraphs
 	sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$here/$1.sh" | sed '1,/ -- /s/^.* -- //' | html |
 		awk 'BEGIN { RS = "" } { print "<p class=" (NR == 1 ? "asks" : "about") ">" $0 "</p>" }'
@@ -31,11 +31,13 @@ tables_of() {	# tables_of PIPELINE: names of its tables and plots
 	sed '/^#/d' "$here/$1.sh" | grep -oE '(^|[^-])\b(tabulate|table|plot) [a-z][a-z0-9-]*' |
 		awk '!seen[$2]++ { print $2 }'
 }
-histories() {	# of the files of $place: name, a line of the history
+histories() {	# of the files of $place: name, a line of the history; none without h5dump, or of damaged files
 	local f
+	command -v h5dump >/dev/null || return 0
 	cd "$place" || return
 	for f in *.h5 *.record; do
-		[ ! -f "$f" ] || [ -L "$f" ] || h5dump -w 0 -y -a /history "$f" 2>/dev/null | awk -v f="$f" '
+		[ -f "$f" ] && [ ! -L "$f" ] || continue
+		{ h5dump -w 0 -y -a /history "$f" 2>/dev/null || true; } | awk -v f="$f" '
 			on && /^   }/ { on = 0 } on { gsub(/^ *"|",?$/, ""); print f "\t" $0 } /DATA [{]/ { on = 1 }'
 	done
 }

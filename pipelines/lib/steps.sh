@@ -21,18 +21,18 @@
 declare -A digests=() states=() maker=() unmade=()
 lines=() results=() shown=() failing=() singly=() made=0 all=0 commands=''
 
-# digest FILE...: sets digests[FILE]. A digest is computed once for each state of a file: inode, size, time
+# digest FILE...: sets digests[FILE]. A digest is computed once for each state of a file: inode, size, times
 digest() {
 	local file state sum changed=()
-	if [ ${#states[@]} = 0 ] && [ -e .steps/digests ]; then
+	if [ ${#states[@]} = 0 ] && [ -f .steps/digests ]; then
 		while read -r sum state && IFS= read -r file; do
-			states[$file]=$state digests[$file]=$sum
+			[ -z "$file" ] || states[$file]=$state digests[$file]=$sum
 		done <.steps/digests
 	fi
 	while IFS= read -rd '' file && IFS= read -rd '' state; do
 		[ "${states[$file]-}" = "$state" ] || changed+=("$file")
 		states[$file]=$state
-	done < <(stat -L --printf '%n\0%i %s %y\0' -- "$@")
+	done < <(stat -L --printf '%n\0%i %s %y %z\0' -- "$@")
 	[ ${#changed[@]} != 0 ] || return 0
 	while IFS= read -rd '' sum; do digests[${sum:66}]=${sum%% *}; done < <(sha256sum -z -- "${changed[@]}")
 	[ $mode = make ] || return 0
@@ -180,6 +180,8 @@ results_of() {
 		case $word in
 			tee) refuse tee 'no tee: its files would be no results' ;;
 			-o?*|--output=*|--report=*) refuse "$word" "a blank before the file's name" ;;
+			-[qvj0-9]*o|--o|--ou|--out|--outp|--outpu|--rep|--repo|--repor)
+				refuse "$word" '-o, --output or --report as a word of its own' ;;
 		esac
 		if [[ $last = -o || $last = --output || $last = --report ]]; then result "$word" "$word"
 		elif [[ $word = *'>'* && ! $word =~ ^[0-9]?'>'('&'[0-9]|/dev/[a-z]+)$ ]]; then
@@ -241,13 +243,14 @@ waits() {	# waits STEP: it reads a file that another step has not yet made
 	return 1
 }
 command_of() {	# command_of STEP: sets $line, the line that makes the step with the key $key
-	local out files='' last=${results[$1]##* }
+	local out files='' last=${results[$1]##* } of=${name//[^A-Za-z0-9_. -]/?}
 	for out in ${results[$1]}; do files+="$part/$out "; done
 	printf '%s\n' "$key" >"$part/$last.key"
-	line="${lines[$1]} && rm -f .steps/$last.key && mv -f $files. && mv -f $part/$last.key .steps"
-	line+=" || { ${failing[$1]}; }"
-	line="echo '$name: ${last%.*}' >&2; ptq_began=\$(date +%s); ${line//@PART@/$part}"
-	line+="; echo \"$name: ${last%.*}: \$((\$(date +%s) - ptq_began)) s\" >&2"
+	# a runner may run a line twice: the key stays in $part
+	line="${lines[$1]} && rm -f .steps/$last.key && mv -f $files. && cp $part/$last.key $part/$last.made"
+	line+=" && mv -f $part/$last.made .steps/$last.key || { ${failing[$1]}; }"
+	line="echo '$of: ${last%.*}' >&2; ptq_began=\$(date +%s); ${line//@PART@/$part}"
+	line+="; echo \"$of: ${last%.*}: \$((\$(date +%s) - ptq_began)) s\" >&2"
 }
 # shellcheck disable=SC2086
 step_is_made() { is_made "${shown[$1]}${singly[$1]:+ on $(machine)}" ${results[$1]}; }
@@ -258,7 +261,7 @@ digest_inputs() {	# digest_inputs STEP...: digests of all tools and files that t
 	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
 }
 make_steps() {	# make_steps STEP...: makes those that are not made
-	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") who status=0
+	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") n who status=0
 	digest_inputs "$@"
 	for i; do
 		step_is_made "$i" && continue
@@ -273,6 +276,10 @@ make_steps() {	# make_steps STEP...: makes those that are not made
 	for i in "${todo[@]}"; do
 		line=${results[i]##* }
 		kept_key "$line"
+		for ((n = 0; n < 20; n++)); do	# another run of this pipeline may just replace it
+			[ "$kept" != "${keys[i]}" ] && sleep 0.1 || break
+			kept_key "$line"
+		done
 		[ "$kept" = "${keys[i]}" ] || missing+=", $line"
 	done
 	missing=${missing:+; missing: ${missing#, }}

@@ -103,6 +103,8 @@ END {
 		p = of_panel[m]
 		if (!(of_row[m] in place))
 			continue
+		if (!(p in smallest) || value[m] < smallest[p])
+			smallest[p] = value[m]
 		if (!(p in least) || low[m] < least[p])
 			least[p] = low[m]
 		if (!(p in greatest) || high[m] > greatest[p])
@@ -142,8 +144,8 @@ function print_axis(p,   c, what, unit, lo, hi, pad, t, n, list, k, m) {
 	}
 	lo *= scale[p]; hi *= scale[p]
 	if (is_log[p]) {
-		if (lo <= 0)
-			lo = hi / 10
+		if (lo <= 0)	# a bar that reaches 0
+			lo = smallest[p] * scale[p] / 2
 		pad = (hi / lo) ^ 0.06 * 1.03
 		lo /= pad; hi *= pad
 		n = log(hi / lo) / log(10)	# decades
