@@ -22,7 +22,9 @@ ifndef HDF5_TRIED
 HDF5_A   := $(patsubst %,% -lsz -lz,$(firstword $(wildcard $(patsubst -L%,%/libhdf5.a,$(filter -L%,$(HDF5_SO))))))
 HDF5_A   := $(if $(HDF5_A),$(shell echo 'int H5Fopen(); int main() { return H5Fopen(); }' | \
 	$(CC) -w -o /dev/null -x c - -x none $(HDF5_A) -lm 2>/dev/null && echo '$(HDF5_A)'))
+ifneq ($(HDF5_SO),)	# else `deps` may install it before the next make
 export HDF5_A HDF5_TRIED := yes
+endif
 endif
 HDF5      = $(or $(if $(SHARED),,$(HDF5_A)),$(HDF5_SO))
 LAPACKE   = $(or $(call archive,$(dir $(BLAS))liblapacke.a),-llapacke)

@@ -41,6 +41,7 @@ if [ -z "$page" ]; then
 fi
 [ $mode = make ] || exit $status
 
+command -v h5dump >/dev/null || say 'h5dump is not installed: the page has no histories of files'
 folder=${PTQ_RESULTS:-results}
 mkdir -p -- "$folder"
 folder=$(realpath -- "$folder")

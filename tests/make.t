@@ -114,6 +114,10 @@ has '... with the flag for a limit of the compiler' \
 has '... with sanitizers' -fsanitize=address,undefined "$(would build/san/lib/base/cpu.o SAN=1)"
 has '... and CFLAGS with them' -Werror "$(would build/san/lib/base/cpu.o SAN=1)"
 has '... with the counts of coverage' --coverage "$(would build/coverage/lib/base/cpu.o COVERAGE=1)"
+links() { make -C tree -n V=1 BUILD=build/none "$@" bin/gar-order | grep -e ' -o bin/gar-order '; }
+unset HDF5_A HDF5_TRIED	# of the make that runs this test
+has 'an archive of HDF5 that does not link: the shared library' -lhdf5 "$(links CC=false)"
+has '... also with SHARED=1' -lhdf5 "$(links SHARED=1)"
 is 'tools and a test in one run: one archive' \
 	"$(make -C tree -n V=1 BUILD=build/none all build/none/tests/half | grep -c 'rcs build/none/libptq.a')" 1
 is 'none of these runs builds anything' "$(everything | diff before -)" ''

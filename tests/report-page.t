@@ -72,6 +72,13 @@ ok '... the pipeline is named' grep -qx 'all: dpq-table2: failed' said
 ok '... the others are run, and their tables are printed' grep -q '^one & only' out
 is '... the page lists it as missing and as failed' "$(py missing "$page") $(py failed "$page")" 'dpq-table2 dpq-table2'
 ok '... with the reason' grep -q 'programs &amp; &lt;others&gt;: are not there' "$page"
+mkdir broken
+printf '#!/bin/sh\nexit 1\n' >broken/h5dump
+chmod +x broken/h5dump
+cp "$page" whole.html
+ok 'files whose history cannot be read' env PATH="$tmp/broken:$PATH" "$all" --page
+is '... the page has the tables' "$(grep -c '<table' "$page")" "$(grep -c '<table' whole.html)"
+"$all" --page >again 2>&1
 py titles "$page" >titles
 is 'all tables and figures, in the order of the paper' "$(cat titles)" 'Figure 1: <none> & nothing
 Figure 2: same as table 1

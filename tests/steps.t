@@ -192,6 +192,8 @@ refused "'x[?]y'" "$kept" "$(printf "echo 'x\ny' >a.tsv")"
 refused '\\ ' "$kept" 'echo x\  y >a.tsv'
 refused '--report=a[.]tsv' "a blank before the file's name" 'dpq-run --report=a.tsv model.h5 -o a.h5'
 refused '--output=a[.]h5' "a blank before the file's name" 'gar-order --output=a.h5 model.h5 >b.tsv'
+refused '-qo' '-o, --output or --report as a word' 'gar-order -qo a.h5 model.h5 >b.tsv'
+refused '--outp' '-o, --output or --report as a word' 'gar-order --outp a.h5 model.h5 >b.tsv'
 refused '-oa[.]h5' "a blank before the file's name" 'gar-order -oa.h5 model.h5 >b.tsv'
 refused tee 'no tee' 'tensor-stats model.h5 | tee b.tsv >c.tsv'
 refused '--reference=a[.]h5' "'a.h5' with blanks around it" \
@@ -416,6 +418,17 @@ ok 'a pipeline that is killed' sh -c '! PTQ_EACH=./killed sh -c "echo \$\$ >pid;
 is '... leaves no file with the name of a result' "$(find again -name 'late.[lt]*' ! -path '*/part.*')" ''
 ok '... and the next run makes everything' "$p" m.h5
 ok '... with the right table' cmp whole.tsv "$(find again -name recipes.tsv)"
+rm -r again
+printf '#!/bin/sh\nwhile IFS= read -r l; do ./bash-line "$l" && ./bash-line "$l" || exit; done\n' >twice
+sed -i "s|[.]/bash-line|$tmp/bash-line|g" twice
+chmod +x twice
+ok 'a runner that runs each line twice' env PTQ_EACH=./twice "$p" m.h5
+ok '... with the right table' cmp whole.tsv "$(find again -name recipes.tsv)"
+for damage in 'abc 1 2\n\n' 'abc' '\377\376\n' ''; do
+	printf "$damage" >"$(find again -name digests)"
+	ok "damaged digests of files: '$(printf %s "$damage")'" \
+		sh -c '"$1" m.h5 2>said && ! grep "recipes: late" said' sh "$p"
+done
 rm -r again
 ok 'two runs at a time' env PTQ_EACH=./nested "$p" m.h5
 ok '... do not disturb each other' cmp whole.tsv "$(find again -name recipes.tsv)"

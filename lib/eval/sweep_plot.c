@@ -145,8 +145,8 @@ void sweep_plot(struct plot *p, const struct sweep *s)
 	if (s->high > s->low)
 		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 "
 			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
-			"set label 1 'FPE2M2: models' at %g, graph 0.97 center textcolor rgb '#606060'\n",
-			s->low, s->high, sqrt(s->low * s->high));
+			"set label 1 'models: %g to %g' at %g, graph 0.97 center textcolor rgb '#606060'\n",
+			s->low, s->high, s->low, s->high, sqrt(s->low * s->high));
 	for (int bits = 1; bits <= 8; bits++)
 		if (seen[bits]) {
 			say_width(p, s, bits, first);

@@ -30,14 +30,16 @@ digest() {
 		done <.steps/digests
 	fi
 	while IFS= read -rd '' file && IFS= read -rd '' state; do
-		[ "${states[$file]-}" = "$state" ] || changed+=("$file")
-		states[$file]=$state
+		[ "${states[$file]-}" != "$state" ] || continue
+		changed+=("$file") states[$file]=$state
+		digests[$file]=''	# until it is computed: the file may vanish before
 	done < <(stat -L --printf '%n\0%i %s %y %z\0' -- "$@")
 	[ ${#changed[@]} != 0 ] || return 0
 	while IFS= read -rd '' sum; do digests[${sum:66}]=${sum%% *}; done < <(sha256sum -z -- "${changed[@]}")
 	[ $mode = make ] || return 0
 	for file in "${!states[@]}"; do
-		[[ $file = *$'\n'* ]] || printf '%s %s\n%s\n' "${digests[$file]}" "${states[$file]}" "$file"
+		[[ $file = *$'\n'* || -z ${digests[$file]-} ]] ||
+			printf '%s %s\n%s\n' "${digests[$file]}" "${states[$file]}" "$file"
 	done >"$part/digests"
 	mv -f "$part/digests" .steps
 }
@@ -261,7 +263,7 @@ digest_inputs() {	# digest_inputs STEP...: digests of all tools and files that t
 	[ ${#paths[@]} = 0 ] || digest "${paths[@]}"
 }
 make_steps() {	# make_steps STEP...: makes those that are not made
-	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") n who status=0
+	local i line text='' todo=() keys=() kept missing='' by=("${runner[@]}") who waited=0 status=0
 	digest_inputs "$@"
 	for i; do
 		step_is_made "$i" && continue
@@ -276,8 +278,9 @@ make_steps() {	# make_steps STEP...: makes those that are not made
 	for i in "${todo[@]}"; do
 		line=${results[i]##* }
 		kept_key "$line"
-		for ((n = 0; n < 20; n++)); do	# another run of this pipeline may just replace it
-			[ "$kept" != "${keys[i]}" ] && sleep 0.1 || break
+		# another run of this pipeline may just replace a key: two seconds in all
+		while [ $status = 0 ] && [ "$kept" != "${keys[i]}" ] && [ $((waited += 1)) -le 20 ]; do
+			sleep 0.1
 			kept_key "$line"
 		done
 		[ "$kept" = "${keys[i]}" ] || missing+=", $line"
