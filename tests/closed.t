@@ -33,7 +33,7 @@ commands='model-import:file tokenize:file decode:file images-import:file sample-
 	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
 	exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
 	eval-ppl-paired:text eval-choice:text eval-choice-paired:text aifs-order:file roofline:text tensor-stats:text
-	tensor-diff:text tensor-join:file'
+	tensor-diff:text tensor-join:file tensor-info:file'
 arguments() {
 	case $1 in
 	model-import) echo "model-import $top/tests/tiny" ;;
@@ -67,6 +67,7 @@ arguments() {
 	eval-choice-paired) echo 'eval-choice --questions in/questions.jsonl in/codes.h5 --paired in/choices.h5' ;;
 	aifs-order) echo 'aifs-order in/mixed.h5' ;;
 	roofline) echo 'roofline --models in/model.h5,qwen2-7b --prompt 8 --generate 8' ;;
+	tensor-info) echo 'tensor-info in/codes.h5' ;;
 	tensor-stats) echo 'tensor-stats in/codes.h5' ;;
 	tensor-diff) echo 'tensor-diff --reference in/model.h5 in/codes.h5' ;;
 	esac
@@ -127,11 +128,11 @@ ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
 	exmy-pack ln2rms \
 	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order \
-	roofline tensor-stats tensor-diff tensor-join; do
+	roofline tensor-info tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' \
-	'tensor-stats -q' 'sample-tokens -q --length 8' \
+	'tensor-stats -q' tensor-info 'sample-tokens -q --length 8' \
 	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' \
 	'eval-choice -q --questions in/questions.jsonl' 'aifs-order -q' 'tokenize --bytes' \
 	'images-import --model in/llava.h5 --tokens in/holes.h5'; do

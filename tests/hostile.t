@@ -221,6 +221,7 @@ role 'tensor-stats' 'model hessian' tensor-stats -q @ -o out/r
 role 'tensor-diff MODEL' model tensor-diff -q --reference model.h5 @ -o out/r
 role 'tensor-diff --reference' model tensor-diff -q --reference @ model.h5 -o out/r
 role 'tensor-diff --hessian' hessian tensor-diff -q --reference model.h5 --hessian @ codes.h5 -o out/r
+for kind in $kinds; do ok "tensor-info: $kind" tensor-info $kind.h5; done
 no 'a folder as a model' 1 'tiny: is a folder' rtn "$top/tests/tiny"
 no 'a model file as a folder' 1 'model.h5: cannot be imported, expected a Hugging Face folder' \
 	model-import -q model.h5 -o out/r
@@ -337,6 +338,7 @@ for f in mxfp4 nvfp4; do
 	ok "$f packed and unpacked" sh -c "exmy-pack -q --unpack $f-packed.h5 -o out/u && h5diff out/u $f.h5 /model"
 done
 rm -f out/*
+ok 'tensor-info: a weight under another name' tensor-info misnamed.h5
 for t in 'dpq-run -q --compensate none' 'tensor-stats -q' 'exmy-sweep -q --formats int4' \
 	'hessian-accum -q --tokens tokens.h5 --ctx 8'; do
 	no "${t%% *}: a weight under another name" 1 'misnamed.h5: .*up_proj: has neither weight nor codes' \

@@ -14,7 +14,7 @@ ln -s "$top/data/vlm" "$top/data/vlm-pre" "$top/data/vlm-post" tools/data
 for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate \
 	hessian-accum images-import ln2rms model-export \
 	model-import msq-calib rms-suppress roofline sample-tokens smooth-scale \
-	tensor-diff tensor-join tensor-stats tokenize; do
+	tensor-diff tensor-info tensor-join tensor-stats tokenize; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac

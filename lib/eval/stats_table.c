@@ -45,7 +45,7 @@ const char *stats_table_storage(const struct linear *l)
 	return l->weight ? tensor_name(types[l->weight_type]) : l->storage.name;
 }
 
-static char *group_text(const struct linear *l)
+char *stats_table_group(const struct linear *l)
 {
 	if (l->weight)
 		return xformat("-");
@@ -58,7 +58,7 @@ static void add_layer_row(struct stats_table *s, const struct part *part, const 
 	const struct linear *l = &layer.linear;
 	void *work = xalloc(stats_workspace(l->out, l->in), 1);
 	double bits = member_bits(members, l), weights = (double)l->out * (double)l->in;
-	char *group = group_text(l);
+	char *group = stats_table_group(l);
 	struct weight_stats w;
 
 	stats_weight(l, &w, work);

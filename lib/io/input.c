@@ -376,6 +376,11 @@ const char *input_name(const struct input *in)
 	return in->name;
 }
 
+bool input_whole(const struct input *in)
+{
+	return in->whole;
+}
+
 struct part *input_next(struct input *in)
 {
 	struct part *part = &in->part;

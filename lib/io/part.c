@@ -6,6 +6,7 @@
  * or layout are converted.
  */
 #include "io/part.h"
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +128,45 @@ char *part_histories(const struct part *part)
 		die("out of memory");
 	H5Gclose(root);
 	return y;
+}
+
+/* A visit of the attributes of the root. */
+struct attributes {
+	const struct part *part;
+	void (*visit)(void *arg, const char *name, const char *text, double number);
+	void *arg;
+};
+
+static herr_t visit_attribute(hid_t root, const char *name, const H5A_info_t *info, void *arg)
+{
+	const struct attributes *w = arg;
+	hid_t a = hdf5_id(H5Aopen(root, name, H5P_DEFAULT), w->part->name, "/");
+	hid_t t = hdf5_id(H5Aget_type(a), w->part->name, "/");
+	hid_t s = hdf5_id(H5Aget_space(a), w->part->name, "/");
+	const H5T_class_t is = H5Tget_class(t);
+	const bool one = H5Sget_simple_extent_npoints(s) == 1;
+	char *text = is == H5T_STRING ? read_string(w->part, "/", a) : NULL;
+	double v = NAN;
+
+	(void)info;
+	if (one && (is == H5T_INTEGER || is == H5T_FLOAT || is == H5T_ENUM) &&
+	    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
+		die("%s: /: attribute %s cannot be read; the file is damaged", w->part->name, name);
+	H5Sclose(s), H5Tclose(t), H5Aclose(a);
+	w->visit(w->arg, name, text, v);
+	free(text);
+	return 0;
+}
+
+void part_attributes(const struct part *part, void (*visit)(void *arg, const char *name, const char *text,
+	double number), void *arg)
+{
+	struct attributes w = { part, visit, arg };
+	hid_t root = hdf5_id(H5Gopen2(part->file, "/", H5P_DEFAULT), part->name, "/");
+
+	if (H5Aiterate2(root, H5_INDEX_NAME, H5_ITER_INC, NULL, visit_attribute, &w) < 0)
+		die("%s: /: its attributes cannot be read; the file is damaged", part->name);
+	H5Gclose(root);
 }
 
 double part_number(const struct part *part, const char *path, const char *name, double default_value)
@@ -314,41 +354,75 @@ static void read_shape(const struct part *part, const char *path, hid_t ds, int 
 			shape_text(t->rank, t->dim, false, is), shape_text(rank, dim, true, expected));
 }
 
+/* An open dataset. */
+struct dataset { struct part *part; hid_t id, creation; enum tensor_type stored; bool exact; };
+
+static void close_dataset(const struct dataset *d)
+{
+	H5Pclose(d->creation), H5Dclose(d->id);
+}
+
+/* Opens a dataset, and sets the type and the extents of t; false if it does not exist. */
+static bool open_dataset(const struct part *from, const char *path, enum tensor_type type, int rank,
+	const size_t dim[], struct tensor *t, struct dataset *d)
+{
+	struct part *part = (struct part *)(uintptr_t)owner(from, path);
+	hid_t ty;
+
+	*t = (struct tensor){ 0 };
+	*d = (struct dataset){ .part = part };
+	if (!part)
+		return false;
+	d->id = H5Dopen2(part->file, path, H5P_DEFAULT);
+	if (d->id < 0)
+		die("%s: %s: is not a dataset that can be read", part->name, path);
+	ty = hdf5_id(H5Dget_type(d->id), part->name, path);
+	d->creation = hdf5_id(H5Dget_create_plist(d->id), part->name, path);
+	d->stored = hdf5_type_of(ty, &d->exact, part->name, path);
+	H5Tclose(ty);
+	if (d->stored == TENSOR_ANY)
+		die("%s: %s: has an unsupported type, expected floats, or integers of 8 to 64 bits",
+			part->name, path);
+	t->type = type_in_memory(d->stored, type);
+	if (t->type == TENSOR_ANY)
+		die("%s: %s: is %s, expected %s", part->name, path, tensor_name(d->stored),
+			tensor_name(type));
+	if (H5Pget_layout(d->creation) == H5D_VIRTUAL || H5Pget_external_count(d->creation) > 0)
+		die("%s: %s: is stored in other files, expected data in this one", part->name, path);
+	read_shape(part, path, d->id, rank, dim, t);
+	return true;
+}
+
+bool part_shape(const struct part *part, const char *path, enum tensor_type type, int rank,
+	const size_t dim[], struct tensor *t)
+{
+	struct dataset d;
+
+	if (!open_dataset(part, path, type, rank, dim, t, &d))
+		return false;
+	close_dataset(&d);
+	return true;
+}
+
 bool part_find(const struct part *from, const char *path, enum tensor_type type, int rank,
 	const size_t dim[], struct tensor *t)
 {
-	struct part *part = (struct part *)(uintptr_t)owner(from, path);
-	enum tensor_type stored;
-	hid_t ds, ty, pl;
-	bool exact;
+	struct dataset d;
+	struct part *part;
 
-	*t = (struct tensor){ 0 };
-	if (!part)
+	if (!open_dataset(from, path, type, rank, dim, t, &d))
 		return false;
-	ds = H5Dopen2(part->file, path, H5P_DEFAULT);
-	if (ds < 0)
-		die("%s: %s: is not a dataset that can be read", part->name, path);
-	ty = hdf5_id(H5Dget_type(ds), part->name, path);
-	pl = hdf5_id(H5Dget_create_plist(ds), part->name, path);
-	stored = hdf5_type_of(ty, &exact, part->name, path);
-	if (stored == TENSOR_ANY)
-		die("%s: %s: has an unsupported type, expected floats, or integers of 8 to 64 bits",
-			part->name, path);
-	t->type = type_in_memory(stored, type);
-	if (t->type == TENSOR_ANY)
-		die("%s: %s: is %s, expected %s", part->name, path, tensor_name(stored), tensor_name(type));
-	if (H5Pget_layout(pl) == H5D_VIRTUAL || H5Pget_external_count(pl) > 0)
-		die("%s: %s: is stored in other files, expected data in this one", part->name, path);
-	read_shape(part, path, ds, rank, dim, t);
-	if (!exact || stored != t->type || H5Pget_layout(pl) != H5D_CONTIGUOUS || !view(part, path, ds, t)) {
+	part = d.part;
+	if (!d.exact || d.stored != t->type || H5Pget_layout(d.creation) != H5D_CONTIGUOUS ||
+	    !view(part, path, d.id, t)) {
 		size_t n = tensor_count(t);
 
 		if (n / 4096 > part->length)	/* no filter expands bytes by a larger factor */
 			die("%s: %s: has more data than its file can hold; it is damaged", part->name, path);
 		t->data = part_keep(part, xalloc(n, tensor_size(t->type)));
-		read_converted(part, path, ds, pl, stored, t);
+		read_converted(part, path, d.id, d.creation, d.stored, t);
 	}
-	H5Pclose(pl), H5Tclose(ty), H5Dclose(ds);
+	close_dataset(&d);
 	return true;
 }
 

@@ -53,6 +53,7 @@ struct input *input_open(const char *path, part_layout *layout, const char *kind
 struct part *input_next(struct input *in);	/* NULL after the last part; fatal error on a cut stream */
 void input_close(struct input *in);
 const char *input_name(const struct input *in);
+bool input_whole(const struct input *in);	/* one file, not a stream; after the first input_next() */
 
 /* Opens a whole tree at once, for a second input or one that is read several times. A pipe is first copied
  * to a temporary file. */
@@ -71,6 +72,14 @@ bool part_has(const struct part *part, const char *path);
 
 /* Calls visit for every path of a group that contains a dataset, in natural order. */
 void part_groups(const struct part *part, void (*visit)(void *arg, const char *group), void *arg);
+/* Calls visit for every dataset, in natural order, with its type (tensor_name(); "string", or "other" for
+ * types that tensors do not have) and its extents; rank -1: it has no elements. Data are not read. */
+void part_datasets(const struct part *part, void (*visit)(void *arg, const char *path, const char *type,
+	int rank, const size_t dim[]), void *arg);
+/* Calls visit for every attribute of the root, by name. text: its value if it is one string, else NULL.
+ * number: its value if it is one number, else NaN. */
+void part_attributes(const struct part *part, void (*visit)(void *arg, const char *name, const char *text,
+	double number), void *arg);
 /* The path at which an earlier part has the same data (a tied head), or NULL; the caller frees it. */
 char *part_tied(const struct part *part, const char *path);
 /* The first path of this group in the part, if hard links give it several; the caller frees it. */
@@ -101,6 +110,9 @@ struct tensor part_tensor(const struct part *part, const char *path, enum tensor
 	int rank, const size_t dim[]);
 bool part_find(const struct part *part, const char *path, enum tensor_type type,
 	int rank, const size_t dim[], struct tensor *t);	/* false if the object does not exist */
+/* part_find() without the data, which are not read: t->data is NULL. */
+bool part_shape(const struct part *part, const char *path, enum tensor_type type,
+	int rank, const size_t dim[], struct tensor *t);
 /* Adds memory of xalloc() to the memory that is freed with the part; returns it. */
 void *part_keep(const struct part *part, void *p);
 

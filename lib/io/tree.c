@@ -116,9 +116,16 @@ void tree_free_cache(struct part *part)
 	part->listed = false;
 }
 
-/* A walk over one part of the chain that begins with head. note: records links; otherwise lists groups with
- * datasets. */
-struct tree_walk { struct part *head, *part; bool note; size_t paths; };
+/* A walk over one part of the chain that begins with head: it records links, lists groups with datasets, or
+ * visits datasets. */
+enum tree_purpose { TREE_LINKS, TREE_GROUPS, TREE_DATASETS };
+struct tree_walk {
+	struct part *head, *part;
+	enum tree_purpose purpose;
+	size_t paths;
+	void (*visit)(void *arg, const char *path, const char *type, int rank, const size_t dim[]);
+	void *arg;
+};
 
 static void note_link(const struct part *part, const char *path, haddr_t address)
 {
@@ -126,6 +133,25 @@ static void note_link(const struct part *part, const char *path, haddr_t address
 		if (part->links->item[i].address == address)
 			return;
 	links_add(part->links, address, path, part->part);
+}
+
+static void visit_dataset(const struct tree_walk *w, const char *path)
+{
+	const char *file = w->part->name;
+	hid_t d = hdf5_id(H5Dopen2(w->part->file, path, H5P_DEFAULT), file, path);
+	hid_t t = hdf5_id(H5Dget_type(d), file, path), s = hdf5_id(H5Dget_space(d), file, path);
+	const bool empty = H5Sget_simple_extent_type(s) == H5S_NULL;
+	bool exact;
+	const enum tensor_type type = hdf5_type_of(t, &exact, file, path);
+	hsize_t extent[H5S_MAX_RANK];
+	size_t dim[H5S_MAX_RANK];
+	const int rank = empty ? -1 : H5Sget_simple_extent_dims(s, extent, NULL);
+
+	for (int i = 0; i < rank; i++)
+		dim[i] = (size_t)extent[i];
+	w->visit(w->arg, path, type != TENSOR_ANY ? tensor_name(type) :
+		H5Tget_class(t) == H5T_STRING ? "string" : "other", rank, dim);
+	H5Sclose(s), H5Tclose(t), H5Dclose(d);
 }
 
 static void walk(struct tree_walk *w, const char *path, int depth)
@@ -140,12 +166,14 @@ static void walk(struct tree_walk *w, const char *path, int depth)
 	/* A chain of 32 groups, each with two links to the next, has 2^32 paths. */
 	if (++w->paths > w->part->length / 4 + 1000)
 		die("%s: %s: has more paths than its file can need; links are damaged", w->part->name, path);
-	if (w->note && info.rc > 1)
+	if (w->purpose == TREE_LINKS && info.rc > 1)
 		note_link(w->part, path, info.addr);
+	if (w->purpose == TREE_DATASETS && info.type == H5O_TYPE_DATASET)
+		visit_dataset(w, path);
 	if (info.type != H5O_TYPE_GROUP)
 		return;
 	child = tree_children(w->part, path, &n);
-	for (size_t i = 0; i < n && !w->note; i++)
+	for (size_t i = 0; i < n && w->purpose == TREE_GROUPS; i++)
 		if (tree_info(w->part, child[i]).type == H5O_TYPE_DATASET) {
 			head->group = xgrow(head->group, head->groups + 1, sizeof *head->group);
 			head->group[head->groups++] =
@@ -170,7 +198,7 @@ char *part_tied(const struct part *part, const char *path)
 
 void tree_note_links(struct part *part)
 {
-	struct tree_walk w = { part, part, true, 0 };
+	struct tree_walk w = { part, part, TREE_LINKS, 0, NULL, NULL };
 
 	for (size_t i = 0; i < part->members; i++)
 		walk(&w, part->member[i], 0);
@@ -183,7 +211,7 @@ static void list_groups(const struct part *from)
 	if (head->listed)
 		return;
 	for (struct part *i = head; i; i = i->also) {
-		struct tree_walk w = { head, i, false, 0 };
+		struct tree_walk w = { head, i, TREE_GROUPS, 0, NULL, NULL };
 
 		for (size_t m = 0; m < i->members; m++)
 			walk(&w, i->member[m], 0);
@@ -196,6 +224,19 @@ void part_groups(const struct part *part, void (*visit)(void *arg, const char *g
 	list_groups(part);
 	for (size_t i = 0; i < part->groups; i++)
 		visit(arg, part->group[i].path);
+}
+
+void part_datasets(const struct part *part, void (*visit)(void *arg, const char *path, const char *type,
+	int rank, const size_t dim[]), void *arg)
+{
+	struct part *head = (struct part *)(uintptr_t)part;
+
+	for (struct part *i = head; i; i = i->also) {
+		struct tree_walk w = { head, i, TREE_DATASETS, 0, visit, arg };
+
+		for (size_t m = 0; m < i->members; m++)
+			walk(&w, i->member[m], 0);
+	}
 }
 
 char *part_same(const struct part *part, const char *group)

@@ -6,12 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/digest.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "model/tokens.h"
-
-static const char NAME[] = "calibration";
 
 char *calibrated_line(const struct part *tokens, size_t n)
 {
@@ -44,9 +41,6 @@ static void add_lines(char **to, const char *from)
 	}
 }
 
-/* A parsed line; digest points to the line, which starts with it. */
-struct calibrated_range { const char *digest; size_t first, end; };
-
 /* Parses the next valid line of a text (NULL: no lines), and moves *text after it. */
 static bool next_range(const char **text, struct calibrated_range *r)
 {
@@ -61,25 +55,33 @@ static bool next_range(const char **text, struct calibrated_range *r)
 	return false;
 }
 
+void calibrated_each(const char *text, void (*visit)(void *arg, const struct calibrated_range *r), void *arg)
+{
+	struct calibrated_range r;
+
+	while (next_range(&text, &r))
+		visit(arg, &r);
+}
+
 void calibrated_write(struct output *out, size_t n, const struct part *const from[n], const char *line)
 {
 	char *all = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		char *text = from[i] ? part_text(from[i], "/", NAME) : NULL;
+		char *text = from[i] ? part_text(from[i], "/", CALIBRATED) : NULL;
 
 		add_lines(&all, text);
 		free(text);
 	}
 	add_lines(&all, line);
 	if (all)
-		output_text(out, "/", NAME, all);
+		output_text(out, "/", CALIBRATED, all);
 	free(all);
 }
 
 void calibrated_warn(const struct part *model, const struct part *tokens, size_t n)
 {
-	char *text = part_text(model, "/", NAME), *digest = text ? tokens_digest(tokens) : NULL;
+	char *text = part_text(model, "/", CALIBRATED), *digest = text ? tokens_digest(tokens) : NULL;
 	const char *at = text;
 	struct calibrated_range r;
 
@@ -115,7 +117,7 @@ void calibrated_twice(size_t n, const struct part *const from[n])
 	bool told = false;
 
 	for (size_t i = 0; i < n; i++) {
-		text[i] = part_text(from[i], "/", NAME);
+		text[i] = part_text(from[i], "/", CALIBRATED);
 		for (size_t j = 0; j < i && !told; j++) {
 			told = overlap(text[j], text[i], &both);
 			if (told)

@@ -9,7 +9,15 @@
 #ifndef MODEL_CALIBRATED_H
 #define MODEL_CALIBRATED_H
 #include <stddef.h>
+#include "base/digest.h"
 #include "io/part.h"
+
+#define CALIBRATED "calibration"	/* the name of the attribute */
+
+/* A line: its digest, of DIGEST_DIGITS characters, is the start of the line. */
+struct calibrated_range { const char *digest; size_t first, end; };
+/* Calls visit for every valid line of the text of an attribute; NULL: none. */
+void calibrated_each(const char *text, void (*visit)(void *arg, const struct calibrated_range *r), void *arg);
 
 /* The line of the first n ids of a tokens file; the caller frees it. */
 char *calibrated_line(const struct part *tokens, size_t n);

@@ -34,6 +34,15 @@ bool layer_find(const struct part *part, const char *group, const char *name, en
 	return found;
 }
 
+bool layer_shape(const struct part *part, const char *group, const char *name, struct tensor *t)
+{
+	char *path = layer_member(group, name);
+	const bool found = part_shape(part, path, TENSOR_ANY, -1, NULL, t);
+
+	free(path);
+	return found;
+}
+
 void layer_put(struct output *out, const char *group, const char *name, struct tensor t)
 {
 	char *path = layer_member(group, name);
@@ -72,11 +81,12 @@ float *layer_vector(const struct part *part, const char *path, size_t n)
 
 /* --- members of a group, by a table --- */
 
-/* A group of a file, and the layer that it is read into. */
+/* A group of a file, and the layer that it is read into. outline: without data. */
 struct member_place {
 	const struct part *part;
 	const char *path;
 	struct linear *l;
+	bool outline;
 };
 
 /* MEMBER_FLOAT, MEMBER_WIDE and MEMBER_SHORT have several possible types. */
@@ -155,18 +165,6 @@ static void read_text(const struct member_place *g, const struct member *m)
 	free(at), free(text);
 }
 
-static double number(const struct member *m, const struct linear *l)
-{
-	const void *x = member_field(l, m->view);
-
-	switch (m->type) {
-	case MEMBER_INT:	return *(const int *)x;
-	case MEMBER_LONG:	return (double)*(const long *)x;
-	case MEMBER_SIZE:	return (double)*(const size_t *)x;
-	default:		return (double)*(const float *)x;
-	}
-}
-
 static void set_number(const struct member *m, struct linear *l, double v)
 {
 	void *x = member_fill(l, m->view);
@@ -183,7 +181,7 @@ static void set_number(const struct member *m, struct linear *l, double v)
 static void read_number(const struct member_place *g, const struct member *m)
 {
 	char *at = bearer(g->path, m);
-	const double v = part_number(g->part, at, m->name, 0), known = number(m, g->l);
+	const double v = part_number(g->part, at, m->name, 0), known = member_number(m, g->l);
 
 	free(at);
 	if (known > 0 && (v < known || v > known))
@@ -237,6 +235,9 @@ static enum tensor_type stored_type(const struct member *m, const struct linear 
 	return scale ? TENSOR_I8 : types[m->type];
 }
 
+/* In an outline, every dataset that is present has this address, which is not read. */
+static const char outlined[1];
+
 static void read_dataset(const struct member_place *g, const struct member *m)
 {
 	char *at = layer_member(g->path, m->name);
@@ -244,21 +245,29 @@ static void read_dataset(const struct member_place *g, const struct member *m)
 	size_t dim[2] = { 0 };
 	const int rank = member_extents(m, g->l, dim);
 	const enum tensor_type wanted = stored_type(m, g->l);
-	struct tensor t = part_tensor(g->part, at, wanted, rank ? rank : -1, rank ? dim : NULL);
+	struct tensor t;
 
+	if (!g->outline)
+		t = part_tensor(g->part, at, wanted, rank ? rank : -1, rank ? dim : NULL);
+	else if (!part_shape(g->part, at, wanted, rank ? rank : -1, rank ? dim : NULL, &t))
+		die("%s: %s: is missing", part_name(g->part), at);
 	if (!rank && tensor_count(&t) != 1)
 		refuse_member(g, m, "must be one value for a scale per tensor");
 	for (int i = 0; i < rank; i++)
 		member_set_extent(m, g->l, i, t.dim[i]);
 	if (m->type == MEMBER_FLOAT)
 		*(enum half_type *)member_fill(g->l, m->half) = layer_half(g->part, at, t.type);
-	if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
+	if (g->outline)
+		t.data = (void *)(uintptr_t)outlined;
+	else if (m->type == MEMBER_WIDE || m->type == MEMBER_SHORT)
 		t.data = widen(g, at, &t, wanted);
 	memcpy(member_fill(g->l, m->view), &t.data, sizeof t.data);
-	if (m->is_valid && !m->is_valid(g->l, tensor_count(&t), t.data, why))
+	if (!g->outline && m->is_valid && !m->is_valid(g->l, tensor_count(&t), t.data, why))
 		refuse_member(g, m, "%s", why);
 	free(at);
 }
+
+static void read_members(const struct member_place *g, const struct member rows[]);
 
 /* Reads a low-rank branch, a layer in a group below. It must not have a branch, a bias, split columns or a
  * rotation. */
@@ -274,7 +283,7 @@ static void read_linear(const struct member_place *g, const struct member *m)
 				path, below->name);
 	member_extents(m, g->l, dim);
 	*l = (struct linear){ .out = dim[0], .in = dim[1] };
-	layer_read_members(g->part, path, members, l);
+	read_members(&(struct member_place){ g->part, path, l, g->outline }, members);
 	if (l->rotation_in.hadamard || linear_two_sided(l) || l->splits || l->bias)
 		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
 			"a bias" : l->splits ? "split columns" : linear_two_sided(l) ?
@@ -319,29 +328,34 @@ static void check_presence(const struct member_place *g, const struct member *m,
 		refuse_member(g, m, "is missing");
 }
 
+static void read_members(const struct member_place *g, const struct member rows[])
+{
+	const struct member *weight = stored(g, rows), *m;
+	struct linear *l = g->l;
+
+	if (!weight)
+		die("%s: %s: has neither weight nor codes: not a linear layer", part_name(g->part), g->path);
+	for (m = rows; m->name; m++)
+		if (m->forms & weight->forms && member_is_attribute(m) && is_present(g, m))
+			read_attribute(g, m);
+	for (m = rows; m->name; m++)
+		check_presence(g, m, weight->forms);
+	read_dataset(g, weight);
+	if (!l->out || !l->in)
+		die("%s: %s: has no rows or no columns", part_name(g->part), g->path);
+	for (m = rows; m->name; m++)	/* check again, with known extents */
+		if (m->forms & weight->forms && member_is_attribute(m) && is_present(g, m))
+			check_attribute(g, m);
+	l->groups = linear_groups(l->in, l->group);
+	for (m = rows; m->name; m++)
+		if (m->forms & weight->forms && m != weight && !member_is_attribute(m) && is_present(g, m))
+			(member_is_dataset(m) ? read_dataset : read_linear)(g, m);
+}
+
 void layer_read_members(const struct part *part, const char *path, const struct member rows[],
 	struct linear *l)
 {
-	const struct member_place g = { part, path, l };
-	const struct member *weight = stored(&g, rows), *m;
-
-	if (!weight)
-		die("%s: %s: has neither weight nor codes: not a linear layer", part_name(part), path);
-	for (m = rows; m->name; m++)
-		if (m->forms & weight->forms && member_is_attribute(m) && is_present(&g, m))
-			read_attribute(&g, m);
-	for (m = rows; m->name; m++)
-		check_presence(&g, m, weight->forms);
-	read_dataset(&g, weight);
-	if (!l->out || !l->in)
-		die("%s: %s: has no rows or no columns", part_name(part), path);
-	for (m = rows; m->name; m++)	/* check again, with known extents */
-		if (m->forms & weight->forms && member_is_attribute(m) && is_present(&g, m))
-			check_attribute(&g, m);
-	l->groups = linear_groups(l->in, l->group);
-	for (m = rows; m->name; m++)
-		if (m->forms & weight->forms && m != weight && !member_is_attribute(m) && is_present(&g, m))
-			(member_is_dataset(m) ? read_dataset : read_linear)(&g, m);
+	read_members(&(struct member_place){ part, path, l, false }, rows);
 }
 
 /* Writes floats that represent int8 or 16-bit numbers, in that type. */
@@ -392,8 +406,8 @@ static void write_attribute(struct output *out, const char *path, const struct m
 	switch (m->type) {
 	case MEMBER_FORMAT:	output_text(out, at, m->name, *name ? name : "none"); break;
 	case MEMBER_WORD:	output_text(out, at, m->name, m->words[*(const int *)x]); break;
-	case MEMBER_REAL:	output_number(out, at, m->name, number(m, l)); break;
-	default:		output_integer(out, at, m->name, (int64_t)number(m, l));
+	case MEMBER_REAL:	output_number(out, at, m->name, member_number(m, l)); break;
+	default:		output_integer(out, at, m->name, (int64_t)member_number(m, l));
 	}
 	free(at);
 }
@@ -453,6 +467,14 @@ struct layer layer_read(const struct part *part, const char *path, size_t out, s
 	return y;
 }
 
+struct layer layer_outline(const struct part *part, const char *path)
+{
+	struct layer y = { .file = part_name(part), .path = xformat("%s", path) };
+
+	read_members(&(struct member_place){ part, path, &y.linear, true }, members);
+	return y;
+}
+
 void layer_require_plain(const struct part *part, const struct layer *l)
 {
 	const char *rotated = linear_two_sided(&l->linear);
@@ -476,7 +498,7 @@ void layer_write(struct output *out, const struct part *from, const char *path, 
 
 bool layer_quantized(const struct part *part, const char *path)
 {
-	const struct member *m = stored(&(struct member_place){ part, path, NULL }, members);
+	const struct member *m = stored(&(struct member_place){ part, path, NULL, false }, members);
 
 	return m && m->forms & FORM_QUANTIZED;
 }
@@ -486,7 +508,7 @@ bool layer_exists(const struct part *part, const char *path)
 	struct tensor t;
 
 	return layer_quantized(part, path) ||
-		(layer_find(part, path, "weight", TENSOR_ANY, -1, NULL, &t) && t.rank == 2);
+		(layer_shape(part, path, "weight", &t) && t.rank == 2);
 }
 
 bool layer_is_branch(const struct part *part, const char *path)

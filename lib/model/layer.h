@@ -26,6 +26,9 @@ struct layer {
 
 /* Reads a layer. out, in: the expected extents, 0 for any. */
 struct layer layer_read(const struct part *part, const char *path, size_t out, size_t in);
+/* Reads attributes and extents only, and no data. Pointers in l.linear say which datasets are present, and
+ * must not be followed. Data are not checked. */
+struct layer layer_outline(const struct part *part, const char *path);
 /* Fatal error if the layer has a rotation, split columns or a branch, which only layers of blocks may have.
  * For embeddings and the head. */
 void layer_require_plain(const struct part *part, const struct layer *l);
@@ -53,10 +56,11 @@ float *layer_vector(const struct part *part, const char *path, size_t n);
 
 /* The path "group/name"; the caller frees it. */
 char *layer_member(const char *group, const char *name);
-/* part_has(), part_find() and output_write() of the path "group/name". */
+/* part_has(), part_find(), part_shape() and output_write() of the path "group/name". */
 bool layer_has(const struct part *part, const char *group, const char *name);
 bool layer_find(const struct part *part, const char *group, const char *name, enum tensor_type type, int rank,
 	const size_t dim[], struct tensor *t);
+bool layer_shape(const struct part *part, const char *group, const char *name, struct tensor *t);
 void layer_put(struct output *out, const char *group, const char *name, struct tensor t);
 /* Whether the group is a linear layer, and whether it is a quantized one. */
 bool layer_exists(const struct part *part, const char *path);

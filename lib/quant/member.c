@@ -471,6 +471,18 @@ void *member_fill(struct linear *l, size_t offset)
 	return (char *)l + offset;
 }
 
+double member_number(const struct member *m, const struct linear *l)
+{
+	const void *x = member_field(l, m->view);
+
+	switch (m->type) {
+	case MEMBER_INT:	return *(const int *)x;
+	case MEMBER_LONG:	return (double)*(const long *)x;
+	case MEMBER_SIZE:	return (double)*(const size_t *)x;
+	default:		return (double)*(const float *)x;
+	}
+}
+
 static const void *view_of(const struct member *m, const struct linear *l)
 {
 	const void *view;

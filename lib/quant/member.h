@@ -81,6 +81,8 @@ extern const struct member members[];	/* of struct linear */
 /* Address of the field at an offset, to be read, and to be set. */
 const void *member_field(const struct linear *l, size_t offset);
 void *member_fill(struct linear *l, size_t offset);
+/* The value of an attribute that is a number. */
+double member_number(const struct member *m, const struct linear *l);
 bool member_is_dataset(const struct member *m);
 bool member_is_attribute(const struct member *m);
 /* The row of the weight of l, in its form, or NULL. */

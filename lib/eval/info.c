@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* info.c -- see info.h */
+#include "eval/info.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "eval/info_private.h"
+#include "model/calibrated.h"
+#include "model/tokens.h"
+
+static const char KEYS[] = "";	/* of a row: the member with its keys, until info_end() */
+
+void info_set(json_t *object, const char *key, json_t *value)
+{
+	if (!value || json_object_set_new(object, key, value))
+		die("out of memory");
+}
+
+json_t *info_string(const char *text)
+{
+	json_t *y = json_string(text);
+	char *ascii;
+
+	if (y)
+		return y;
+	ascii = xformat("%s", text);
+	for (char *c = ascii; *c; c++)
+		*c = isascii((unsigned char)*c) ? *c : '?';
+	y = json_string(ascii);
+	free(ascii);
+	return y;
+}
+
+json_t *info_count(double n)
+{
+	return json_integer((json_int_t)n);
+}
+
+json_t *info_list(json_t *facts, const char *key)
+{
+	json_t *list = json_object_get(facts, key);
+
+	if (!list) {
+		list = json_array();
+		info_set(facts, key, list);
+	}
+	return list;
+}
+
+json_t *info_row(json_t *list, json_t *keys, const char *const counts[])
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(list, i, row)
+		if (json_equal(json_object_get(row, KEYS), keys)) {
+			json_decref(keys);
+			return row;
+		}
+	row = json_object();
+	for (const char *const *c = counts; *c; c++)
+		info_set(row, *c, info_count(0));
+	if (json_object_update(row, keys) || json_array_append_new(list, row))
+		die("out of memory");
+	info_set(row, KEYS, keys);
+	return row;
+}
+
+void info_add(json_t *row, const char *key, double n)
+{
+	info_set(row, key, info_count((double)json_integer_value(json_object_get(row, key)) + n));
+}
+
+/* --- history --- */
+
+/* Adds the lines of a history, oldest first; they are stored newest first. */
+static void add_history(json_t *facts, const char *name, const char *text)
+{
+	json_t *history = json_object(), *lines = json_array();
+	const char *end = text + strlen(text);
+
+	for (const char *s; end > text; end = s > text ? s - 1 : text) {
+		char *line;
+
+		for (s = end; s > text && s[-1] != '\n'; s--)
+			;
+		line = xformat("%.*s", (int)(end - s), s);
+		if (*line && json_array_append_new(lines, info_string(line)))
+			die("out of memory");
+		free(line);
+	}
+	info_set(history, "of", info_string(*name == ':' ? name + 1 : name));
+	info_set(history, "commands", lines);
+	if (json_array_append_new(info_list(facts, "history"), history))
+		die("out of memory");
+}
+
+/* --- the root --- */
+
+struct root { json_t *facts, *attributes, *history; };
+
+static void add_attribute(void *arg, const char *name, const char *text, double number)
+{
+	static const char *const known[] = { "ptq_kind", "ptq_version", "part", "parts", CALIBRATED, NULL };
+	static const char history[] = "history";
+	const size_t n = sizeof history - 1;
+	struct root *r = arg;
+
+	for (const char *const *k = known; *k; k++)
+		if (!strcmp(*k, name))
+			return;
+	if (!strncmp(name, history, n) && (!name[n] || name[n] == ':') && text)
+		add_history(r->history, name + n, text);
+	else if (text || isnan(number))
+		info_set(r->attributes, name, text ? info_string(text) : json_null());
+	else
+		info_set(r->attributes, name, number == floor(number) && fabs(number) < 0x1p53 ?
+			info_count(number) : isfinite(number) ? json_real(number) : json_null());
+}
+
+static void add_calibration(void *facts, const struct calibrated_range *r)
+{
+	char *digest = xformat("%.*s", DIGEST_DIGITS, r->digest);
+	json_t *row = json_object();
+
+	info_set(row, "tokens_sha256", info_string(digest));
+	info_set(row, "first", info_count((double)r->first));
+	info_set(row, "end", info_count((double)r->end));
+	if (json_array_append_new(info_list(facts, CALIBRATED), row))
+		die("out of memory");
+	free(digest);
+}
+
+/* --- tokens --- */
+
+static void set_number(struct info *f, const struct part *part, const char *name)
+{
+	const double v = part_number(part, "/tokens", name, NAN);
+
+	if (!isnan(v))
+		info_set(f->facts, name, info_count(v));
+}
+
+static void begin_tokens(struct info *f, const struct part *part)
+{
+	static const char *const numbers[] = { "vocab", "bos_id", "add_bos", "newline", NULL };
+	char *digest = NULL, *tokenizer = part_text(part, "/tokens", "tokenizer_sha256");
+	struct tensor t;
+
+	if (!part_shape(part, "/tokens", TENSOR_I32, 1, NULL, &t))
+		die("%s: /tokens: is missing", part_name(part));
+	info_set(f->facts, "tokens", info_count((double)t.dim[0]));
+	if (part_shape(part, "/sequence", TENSOR_I64, 1, NULL, &t))
+		info_set(f->facts, "sequences", info_count(t.dim[0] ? (double)t.dim[0] - 1 : 0));
+	else
+		info_set(f->facts, "sequences", info_count(1));
+	info_set(f->facts, "images", info_count(part_shape(part, "/image_span", TENSOR_I64, 2, NULL, &t) ?
+		(double)t.dim[0] : 0));
+	info_set(f->facts, "reordered", json_boolean(part_has(part, "/index")));
+	for (const char *const *n = numbers; *n; n++)
+		set_number(f, part, *n);
+	digest = tokens_digest(part);
+	info_set(f->facts, "tokens_sha256", info_string(digest));
+	if (tokenizer)
+		info_set(f->facts, "tokenizer_sha256", info_string(tokenizer));
+	free(digest), free(tokenizer);
+}
+
+/* --- datasets --- */
+
+/* The path with # in place of numbers. */
+static char *without_numbers(const char *path)
+{
+	char *y = xformat("%s", path), *to = y;
+
+	while (*path) {
+		const size_t digits = path[0] == '/' ? strspn(path + 1, "0123456789") : 0;
+
+		*to++ = *path++;
+		if (digits && (!path[digits] || path[digits] == '/')) {
+			*to++ = '#';
+			path += digits;
+		}
+	}
+	*to = 0;
+	return y;
+}
+
+static void add_dataset(void *arg, const char *path, const char *type, int rank, const size_t dim[])
+{
+	struct info *f = arg;
+	char *pattern = without_numbers(path);
+	json_t *row = json_object(), *shape = json_array();
+
+	for (int i = 0; i < rank; i++)
+		json_array_append_new(shape, info_count((double)dim[i]));
+	info_set(row, "dataset", info_string(pattern));
+	info_set(row, "type", info_string(type));
+	info_set(row, "shape", rank < 0 ? (json_decref(shape), json_null()) : shape);
+	info_add(info_row(info_list(f->facts, "datasets"), row, (const char *const[]){ "count", NULL }),
+		"count", 1);
+	free(pattern);
+}
+
+/* --- all kinds --- */
+
+static const struct info_kind kinds[] = {
+	{ "model", info_model_begin, info_model_part, info_model_end, false },
+	{ "hessian", NULL, info_hessian_part, info_hessian_end, false },
+	{ "tokens", begin_tokens, NULL, NULL, true },
+	{ .datasets = true },
+};
+
+/* The tool and version of the newest line of the history, or NULL. */
+static char *maker(const struct part *root)
+{
+	char *text = part_text(root, "/", "history"), *y = NULL;
+
+	if (text && *text) {
+		const size_t tool = strcspn(text, " \n");
+
+		y = xformat("%.*s", (int)(tool + (text[tool] == ' ') + strcspn(text + tool +
+			(text[tool] == ' '), " \n")), text);
+	}
+	free(text);
+	return y;
+}
+
+static void begin(struct info *f, const struct part *root)
+{
+	char *version = part_text(root, "/", "ptq_version"), *made = maker(root);
+	char *calibration = part_text(root, "/", CALIBRATED);
+	const char *kind = part_kind(root);
+
+	for (f->kind = kinds; f->kind->name && strcmp(f->kind->name, kind); f->kind++)
+		;
+	info_set(f->facts, "kind", *kind ? info_string(kind) : json_null());
+	info_set(f->facts, "version", version ? info_string(version) : json_null());
+	info_set(f->facts, "made_by", made ? info_string(made) : json_null());
+	info_set(f->facts, "stored", json_null());	/* set by info_end() */
+	info_set(f->facts, "parts", info_count((double)part_count(root)));
+	if (f->kind->begin)
+		f->kind->begin(f, root);
+	calibrated_each(calibration, add_calibration, f->facts);
+	free(version), free(made), free(calibration);
+}
+
+struct info info_begin(void)
+{
+	return (struct info){ .facts = json_object() };
+}
+
+void info_part(struct info *f, const struct part *part)
+{
+	struct root r = { f->facts, json_object(), json_object() };
+
+	if (!part_index(part)) {
+		begin(f, part);
+		part_attributes(part, add_attribute, &r);
+		if (json_object_size(r.attributes))
+			info_set(f->facts, "attributes", json_incref(r.attributes));
+		if (json_object_size(r.history))
+			info_set(f->facts, "history", json_incref(json_object_get(r.history, "history")));
+	}
+	json_decref(r.attributes), json_decref(r.history);
+	if (f->kind->part)
+		f->kind->part(f, part);
+	if (f->kind->datasets)
+		part_datasets(part, add_dataset, f);
+}
+
+/* Removes what info_row() noted. */
+static void end_lists(json_t *facts)
+{
+	const char *key;
+	json_t *list, *row;
+	size_t i;
+
+	json_object_foreach(facts, key, list)
+		if (json_is_array(list))
+			json_array_foreach(list, i, row)
+				json_object_del(row, KEYS);
+}
+
+char *info_end(struct info *f, bool whole, bool json)
+{
+	json_t *history = json_incref(json_object_get(f->facts, "history"));
+	char *text = NULL;
+	size_t n;
+	FILE *to;
+
+	info_set(f->facts, "stored", info_string(whole ? "file" : "stream"));
+	if (f->kind->end)
+		f->kind->end(f);
+	end_lists(f->facts);
+	json_object_del(f->facts, "history");	/* last */
+	if (history)
+		info_set(f->facts, "history", history);
+	to = open_memstream(&text, &n);
+	if (!to)
+		die("out of memory");
+	if (json)
+		json_dumpf(f->facts, to, JSON_REAL_PRECISION(17)), fputc('\n', to);
+	else
+		info_print(to, f->facts);
+	if (ferror(to) || fclose(to) || !text)
+		die("out of memory");
+	json_decref(f->facts);
+	if (f->config)
+		config_close(f->config);
+	*f = (struct info){ 0 };
+	return text;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* info_private.h -- the files of info.h: common facts, models and Hessians, printing */
+#ifndef EVAL_INFO_PRIVATE_H
+#define EVAL_INFO_PRIVATE_H
+#include <stdio.h>
+#include "eval/info.h"
+
+/* What is printed for a kind of file beyond its root attributes. */
+struct info_kind {
+	const char *name;	/* ptq_kind; NULL: every other kind */
+	void (*begin)(struct info *f, const struct part *root);		/* of the first part; or NULL */
+	void (*part)(struct info *f, const struct part *part);		/* of every part; or NULL */
+	void (*end)(struct info *f);					/* after all parts; or NULL */
+	bool datasets;		/* whether datasets are listed */
+};
+
+/* Set a fact. Texts that are not UTF-8 lose the bytes that are not ASCII. */
+void info_set(json_t *object, const char *key, json_t *value);
+json_t *info_string(const char *text);
+json_t *info_count(double n);	/* an integer */
+/* The list of this key, which is made if it is absent. */
+json_t *info_list(json_t *facts, const char *key);
+/* The row of a list with these keys and values. An absent row is made, with counts of 0 before the keys.
+ * Takes `keys`. info_add() adds to a count. */
+json_t *info_row(json_t *list, json_t *keys, const char *const counts[]);
+void info_add(json_t *row, const char *key, double n);
+
+void info_model_begin(struct info *f, const struct part *root);
+void info_model_part(struct info *f, const struct part *part);
+void info_model_end(struct info *f);
+void info_hessian_part(struct info *f, const struct part *part);
+void info_hessian_end(struct info *f);
+
+/* Prints facts as text: values in lines, lists of objects as tables, lists of texts line by line. */
+void info_print(FILE *to, const json_t *facts);
+#endif
