@@ -46,7 +46,7 @@ static void check_dpq(const struct settings *set, unsigned reorder)
 		misuse("--order FILE cannot be combined with --reorder or --key: each specifies an order");
 	option_without_effect(4, (struct option_without_effect[]){
 		{ !set->sequential, CALIBRATE_NAMES, "without --sequential" },
-		STRIDE_WITHOUT_EFFECT(set->text.convention),
+		STRIDE_WITHOUT_EFFECT(set->text.windows.convention),
 		{ set->order, "reorder", "--order" },
 		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
 	if (set->sequential && (set->hessian || set->order))

@@ -45,8 +45,8 @@ static const struct tool tool = {
 /* Values of the options. */
 struct settings {
 	const char *tokens, *paired, *reference;
-	size_t ctx, stride, limit, memory;
-	enum windows_convention convention;
+	struct windows_options windows;
+	size_t memory;
 	enum compute_type compute_type;
 	struct cache_format kv;
 	bool json, force_tokens;
@@ -96,10 +96,7 @@ int main(int argc, char *argv[])
 	struct settings set = { 0 };
 	const struct option_row rows[] = {
 		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the text" },
-		OPTION_CTX(&set.ctx),
-		OPTION_CONVENTION(&set.convention),
-		OPTION_STRIDE(&set.stride),
-		OPTION_LIMIT(&set.limit),
+		WINDOWS_OPTIONS(&set.windows),
 		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
 			"compare with FILE of an earlier -o" },
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
@@ -116,22 +113,25 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.tokens)
 		misuse("--tokens FILE is expected");
-	option_without_effect(1, &(struct option_without_effect)STRIDE_WITHOUT_EFFECT(set.convention));
+	option_without_effect(1, &(struct option_without_effect)
+		STRIDE_WITHOUT_EFFECT(set.windows.convention));
 
 	struct part *file = part_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
 	struct run *reference = set.reference ?
 		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
-	struct tokens tokens = tokens_read(file, model->part, model->config->vocab, set.force_tokens,
-		set.limit);
+	char *used;
+	struct windows windows = windows_scored(windows_read(file, model->part, model->config,
+		&set.windows, set.force_tokens, &used));
 
-	calibrated_warn(model->part, file, tokens.n);
-	struct windows windows = windows_scored(windows_cut(part_name(file), &tokens, set.convention,
-		windows_ctx(set.ctx, model->config->positions), set.stride));
-	struct part *before = set.paired ? record_open_earlier(set.paired, &windows, set.reference) : NULL;
+	calibrated_warn(model->part, file, used);
+
+	struct part *before = !set.paired ? NULL :
+		record_open_earlier(set.paired, &windows, used, set.reference);
 	struct output *out = record_open(c.output, model->part);
 
 	record_input(out, "tokens", file);
+	record_tokens(out, used);
 	if (before)
 		record_input(out, "paired", before);
 	if (reference) {
@@ -143,5 +143,6 @@ int main(int argc, char *argv[])
 	if (before)
 		part_close(before);
 	windows_free(&windows);
+	free(used);
 	return 0;
 }

@@ -58,8 +58,10 @@ static void check_input_kind(const struct calibrate_text *text, const struct par
 	option_without_effect(4, (struct option_without_effect[]){
 		{ !model, "convention stride compute-type kv-format force-tokens memory", "no model is run" },
 		{ sum && text->shard.n == 1, "shard", "1/1 is all" },
-		{ sum, "ctx limit", "Hessian files are summed whole" },
-		STRIDE_WITHOUT_EFFECT(text->convention) });
+		{ sum, "ctx skip limit random-windows", "Hessian files are summed whole" },
+		STRIDE_WITHOUT_EFFECT(text->windows.convention) });
+	if (!model && !sum)
+		option_refuse("random-windows", "a file of activations");
 	if (model && !text->tokens)
 		misuse("--tokens FILE is expected for a model");
 	if (!model && text->tokens)
@@ -108,7 +110,8 @@ int main(int argc, char *argv[])
 		of_model(&text, &layers, file);
 	else
 		accumulate_files(c.operands, file, &layers, &(struct accumulate_cut){
-			windows_ctx(text.ctx, 0), text.limit, text.shard });
+			windows_ctx(text.windows.ctx, 0), text.windows.skip, text.windows.limit,
+			text.shard });
 	for (size_t i = 0; i < c.operands; i++)
 		filter_close(&file[i]);
 	free(file);

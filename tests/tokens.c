@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tokens.c -- tokens files with images: positions of their tokens, and --limit; tests/images-import.t has bad
- * files */
+/* tokens.c -- tokens files with images: positions of their tokens, --skip and --limit; tests/images-import.t
+ * has bad files */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static void make(void)
 static void test_places(void **state)
 {
 	struct part *part = part_open(path, "tokens");
-	struct tokens t = tokens_read(part, NULL, 0, false, 0);
+	struct tokens t = tokens_read(part, NULL, 0, false, 0, 0);
 	static const int64_t feature[N] = { -1, 0, 1, 2, 3, 4, -1, -1, 5, 6, 7, -1 };
 
 	(void)state;
@@ -74,24 +75,52 @@ static void test_places(void **state)
 	part_close(part);
 }
 
+static size_t images_before(size_t token)
+{
+	size_t n = 0;
+
+	while (n < IMAGES && (size_t)spans[n][0] < token)
+		n++;
+	return n;
+}
+
 /* All tokens of an image or none. */
 static void test_limit(void **state)
 {
-	static const struct { size_t limit, n, images, sequences; } rows[] = {
-		{ 1, 1, 0, 1 }, { 2, 1, 0, 1 }, { 3, 1, 0, 1 }, { 4, 4, 1, 1 }, { 5, 4, 1, 1 },
-		{ 6, 6, 2, 1 }, { 7, 7, 2, 2 }, { 9, 8, 2, 2 }, { 10, 8, 2, 2 }, { 11, 11, 3, 2 },
-		{ 12, 12, 3, 2 }, { 99, 12, 3, 2 },
+	static const struct { size_t skip, limit, first, n, images, sequences; } rows[] = {
+		{ 0, 1, 0, 1, 0, 1 }, { 0, 2, 0, 1, 0, 1 }, { 0, 3, 0, 1, 0, 1 }, { 0, 4, 0, 4, 1, 1 },
+		{ 0, 5, 0, 4, 1, 1 }, { 0, 6, 0, 6, 2, 1 }, { 0, 7, 0, 7, 2, 2 }, { 0, 9, 0, 8, 2, 2 },
+		{ 0, 10, 0, 8, 2, 2 }, { 0, 11, 0, 11, 3, 2 }, { 0, 12, 0, 12, 3, 2 }, { 0, 99, 0, 12, 3, 2 },
+		{ 1, 0, 1, 11, 3, 2 }, { 2, 0, 4, 8, 2, 2 }, { 4, 0, 4, 8, 2, 2 }, { 5, 0, 6, 6, 1, 1 },
+		{ 6, 0, 6, 6, 1, 1 }, { 7, 0, 7, 5, 1, 1 }, { 9, 0, 11, 1, 0, 1 }, { 11, 5, 11, 1, 0, 1 },
+		{ 2, 5, 4, 3, 1, 2 }, { 6, 3, 6, 2, 0, 1 }, { 7, 3, 7, 1, 0, 1 },
+		{ 1, SIZE_MAX, 1, 11, 3, 2 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		CASE("rows[%zu]", i);
 		struct part *part = part_open(path, "tokens");
-		struct tokens t = tokens_read(part, NULL, 0, false, rows[i].limit);
+		struct tokens t = tokens_read(part, NULL, 0, false, rows[i].skip, rows[i].limit);
+		size_t visual = 0;
 
+		assert_int_equal(t.first, rows[i].first);
 		assert_int_equal(t.n, rows[i].n);
 		assert_int_equal(t.images, rows[i].images);
 		assert_int_equal(t.sequences, rows[i].sequences);
+		assert_int_equal(t.sequence[0], 0);
+		if (t.sequences > 1)
+			assert_int_equal(t.sequence[1], 6 - t.first);
+		for (size_t k = 0; k < t.images; k++) {
+			const struct token_image *image = &t.image[k];
+
+			assert_int_equal(image->number, images_before(t.first) + k);
+			assert_int_equal(image->first + t.first, spans[image->number][0]);
+			for (size_t j = 0; j < image->n; j++)
+				assert_int_equal(t.feature[image->first + j], visual++);
+		}
+		for (size_t k = 0; k < t.n; k++)
+			assert_int_equal(t.feature[k] >= 0, t.modality[k]);
 		part_close(part);
 	}
 }

@@ -44,7 +44,7 @@ static struct reference open_reference(const char *name)
 	struct reference r = { .part = part_open(path, "model") };
 
 	r.config = config_read(r.part);
-	r.tokens = tokens_read(r.part, NULL, r.config.vocab, false, 0);
+	r.tokens = tokens_read(r.part, NULL, r.config.vocab, false, 0, 0);
 	r.logits = part_tensor(r.part, "/test/logits", TENSOR_F32, 2,
 		(size_t[]){ r.tokens.n, r.config.vocab }).data;
 	r.execution.modalities = 2;

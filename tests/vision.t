@@ -34,6 +34,20 @@ for m in llava-clip llava-clip-full llava-siglip qwen2-vl llava-postnorm vipllav
 			cmp stream.tsv file.tsv' x $m
 done
 
+# --skip is a file that was cut; an image is read whole or left out
+for m in llava-clip qwen2-vl; do
+	py cut $m-t.h5 $m 1 >places; read -r at after <places
+	eval-ppl --ctx 128 --tokens $m-at.h5 $m.h5 >want && eval-ppl --ctx 128 --skip "$at" --tokens $m-t.h5 $m.h5 >got
+	ok "$m: --skip to an image" sh -c 'grep -q ppl got && cmp want got'
+	eval-ppl --ctx 128 --tokens $m-after.h5 $m.h5 >want
+	for skip in $((at + 1)) "$after"; do
+		eval-ppl --ctx 128 --skip "$skip" --tokens $m-t.h5 $m.h5 >got
+		ok "$m: --skip $skip leaves the image out" sh -c 'grep -q ppl got && cmp want got'
+	done
+done
+no 'random windows and images' 1 'llava-clip-t.h5: /image_span: --random-windows needs tokens without images' \
+	eval-ppl --ctx 32 --random-windows 0 --tokens llava-clip-t.h5 llava-clip.h5
+
 m=llava-clip
 run() { eval-ppl --ctx 128 --tokens $m-t.h5 "$@"; }
 warns 'windows without a text token to predict are left out' \

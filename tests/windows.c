@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "base/error.h"
+#include "base/random.h"
 #include "case.h"
 #include "forward/windows.h"
 
@@ -221,10 +222,106 @@ static void images_are_no_targets(void **unused)
 	windows_free(&w);
 }
 
+/* Every place at which a whole window fits, in the order of the text: the ids of the window. */
+static size_t all_places(const struct tokens *t, bool each, size_t ctx, int32_t place[][MAX])
+{
+	size_t places = 0, sequences = t->sequences ? t->sequences : 1;
+
+	for (size_t s = 0; s < sequences; s++) {
+		const size_t begin = t->sequences ? (size_t)t->sequence[s] : 0;
+		const size_t end = t->sequences ? (size_t)t->sequence[s + 1] : t->n;
+		int32_t stream[MAX + 1];
+		size_t n = 0, ids = each ? ctx - 1 : ctx;
+
+		if (t->add_bos && !each)
+			stream[n++] = BOS;
+		for (size_t i = begin; i < end; i++)
+			stream[n++] = t->id[i];
+		for (size_t i = 0; i + ids <= n; i++, places++) {
+			place[places][0] = BOS;
+			memcpy(place[places] + each, stream + i, ids * sizeof *stream);
+		}
+	}
+	return places;
+}
+
+/* Random windows against the law of the header, with and without sequences. */
+static void random_places(void **unused)
+{
+	static const int64_t sequence[] = { 0, 3, 4, 17, 30 };
+	int32_t id[MAX], place[MAX][MAX];
+	uint16_t bytes[MAX];
+	size_t compared = 0;
+
+	(void)unused;
+	for (size_t i = 0; i < MAX; i++)
+		id[i] = (int32_t)i, bytes[i] = (uint16_t)(i + 1);
+	for (size_t ctx = 2; ctx < 12; ctx++)
+		for (int of = 0; of < 32; of++) {
+			const bool each = of & 1, split = of & 2;
+			const size_t limit = of & 4 ? 20 : 0, seed = (size_t)(of >> 3);
+			struct tokens t = { .n = 30, .id = id, .bytes = bytes, .bos = BOS, .add_bos = of & 8,
+				.sequences = split ? 4 : 0, .sequence = split ? sequence : NULL };
+			const struct random_stream r = random_open(seed, "windows");
+			const size_t places = all_places(&t, each, ctx, place);
+			struct windows w = windows_draw("x", &t, each ? WINDOWS_BOS : WINDOWS_GPTQ, ctx,
+				limit, seed);
+
+			CASE("ctx %zu, %d", ctx, of);
+			assert_int_equal(w.n, each ? (limit ? 20 : 30) / (ctx - 1) :
+				((limit ? 20 : 30) + t.add_bos) / ctx);
+			assert_int_equal(w.rows, w.n * ctx);
+			uint64_t sum = 0;
+
+			for (size_t k = 0; k < w.n; k++) {
+				const double at = random_uniform(&r, k) * (double)places;
+				const int32_t *want = place[(size_t)at];
+
+				assert_memory_equal(w.id + k * ctx, want, ctx * sizeof *want);
+				assert_memory_equal(w.target + k * ctx, want + 1, (ctx - 1) * sizeof *want);
+				assert_int_equal(w.target[(k + 1) * ctx - 1], -1);
+				for (size_t j = 1; j < ctx; j++)
+					sum += (uint64_t)want[j] + 1;
+			}
+			assert_int_equal(w.bytes, sum);
+			assert_int_equal(w.targets, w.n * (ctx - 1));
+			windows_free(&w);
+			compared++;
+		}
+	assert_int_equal(compared, 320);
+}
+
+/* A longer draw begins with the shorter one of the same seed. Every place is drawn, and about equally often:
+ * of 20 places and 40000 windows, the number of a place is 2000 with a standard deviation of 44. */
+static void random_windows_are_uniform(void **unused)
+{
+	enum { PLACES = 20, CTX = 3, N = PLACES + CTX - 1, WINDOWS = 40000 };
+	static int32_t id[CTX * WINDOWS];
+	size_t count[PLACES] = { 0 };
+	struct tokens t = { .n = CTX * WINDOWS, .id = id, .bos = -1, .sequences = 1,
+		.sequence = (int64_t[]){ 0, N } };
+	struct windows w, first;
+
+	(void)unused;
+	for (int i = 0; i < N; i++)
+		id[i] = i;
+	w = windows_draw("x", &t, WINDOWS_GPTQ, CTX, 0, 7);
+	first = windows_draw("x", &t, WINDOWS_GPTQ, CTX, 300, 7);
+	assert_true(w.n == WINDOWS && first.n == 100);
+	assert_memory_equal(w.id, first.id, first.rows * sizeof *w.id);
+	for (size_t k = 0; k < w.n; k++)
+		count[w.id[k * CTX]]++;
+	for (size_t i = 0; i < PLACES; i++)
+		assert_in_range(count[i], 2000 - 5 * 44, 2000 + 5 * 44);
+	windows_free(&w), windows_free(&first);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(of_every_length), cmocka_unit_test(strides),
-		cmocka_unit_test(slide_of_sequences), cmocka_unit_test(images_are_no_targets) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(random_places),
+		cmocka_unit_test(random_windows_are_uniform), cmocka_unit_test(of_every_length),
+		cmocka_unit_test(strides), cmocka_unit_test(slide_of_sequences),
+		cmocka_unit_test(images_are_no_targets) };
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,8 @@ static void sum_layer(struct output *out, const struct part *part, const char *l
 	char *path = xformat("%s/input", layer);
 	struct tensor t = part_tensor(part, path, TENSOR_ANY, 2, NULL);
 	const size_t n = t.dim[1], ctx = cut->ctx;
-	size_t rows = cut->limit && cut->limit < t.dim[0] ? cut->limit : t.dim[0];
+	const size_t skip = cut->skip, left = t.dim[0] - min(skip, t.dim[0]);
+	size_t rows = cut->limit ? min(cut->limit, left) : left;
 	size_t max = cut->shard.n == 1 && ctx < ROWS_AT_ONCE ? ROWS_AT_ONCE / ctx : 1;	/* windows at once */
 	struct sums s = sums_make(n, 1, true);
 	float *wide = t.type == TENSOR_F16 ? xalloc(min(max * ctx, rows) * n, sizeof *wide) : NULL;
@@ -146,12 +147,15 @@ static void sum_layer(struct output *out, const struct part *part, const char *l
 	if (t.type != TENSOR_F32 && t.type != TENSOR_F16 && t.type != TENSOR_BF16)
 		die("%s: %s: is %s, expected f32, f16 or bf16", part_name(part), path,
 			tensor_name(t.type));
+	if (skip && !left)
+		die("%s: %s: --skip %zu leaves none of the %zu rows", part_name(part), path, skip,
+			t.dim[0]);
 	for (size_t i = (cut->shard.i - 1) * ctx, windows; i < rows; i += windows * cut->shard.n * ctx) {
 		size_t m = min(ctx, rows - i);
 
 		windows = min(max, (rows - i) / m);
-		add_windows(s.moments, windows, m, (const char *)t.data + i * n * tensor_size(t.type), t.type,
-			wide);
+		add_windows(s.moments, windows, m,
+			(const char *)t.data + (skip + i) * n * tensor_size(t.type), t.type, wide);
 	}
 	sums_write(&s, out, part_name(part), layer);
 	sums_free(&s);

@@ -14,13 +14,9 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struc
 	const struct part *first)
 {
 	struct calibrate_run *r = xalloc(1, sizeof *r);
-	struct tokens tokens;
 
 	r->tokens = part_open(t->tokens, "tokens");
-	tokens = tokens_read(r->tokens, first, c->vocab, t->force_tokens, t->limit);
-	r->calibration = calibrated_line(r->tokens, tokens.n);
-	r->windows = windows_cut(part_name(r->tokens), &tokens, t->convention,
-		windows_ctx(t->ctx, c->positions), t->stride);
+	r->windows = windows_read(r->tokens, first, c, &t->windows, t->force_tokens, &r->calibration);
 	windows_shard(&r->windows, t->shard);
 	r->execution.compute_type = t->compute_type;
 	r->execution.modalities = r->windows.modalities;

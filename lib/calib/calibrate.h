@@ -27,18 +27,17 @@
 /* Options of a calibration. */
 struct calibrate_text {
 	const char *tokens;
-	size_t ctx, limit, memory, stride;
-	enum windows_convention convention;
+	struct windows_options windows;
+	size_t memory;
 	enum compute_type compute_type;
 	struct cache_format kv;		/* all zero: the format of the model's attribute */
 	bool force_tokens;
 	struct shard shard;
 };
 /* The rows of its options, without tokens, kv and shard, and their names. t: a struct calibrate_text *. */
-#define CALIBRATE_NAMES "ctx convention stride limit compute-type force-tokens memory"
+#define CALIBRATE_NAMES WINDOWS_NAMES " compute-type force-tokens memory"
 #define CALIBRATE_OPTIONS(t) \
-	OPTION_CTX(&(t)->ctx), OPTION_CONVENTION(&(t)->convention), OPTION_STRIDE(&(t)->stride), \
-	OPTION_LIMIT(&(t)->limit), \
+	WINDOWS_OPTIONS(&(t)->windows), \
 	OPTION_COMPUTE_TYPE(&(t)->compute_type), OPTION_FORCE_TOKENS(&(t)->force_tokens), \
 	OPTION_MEMORY(&(t)->memory)
 /* A run of a model over the tokens. */

@@ -104,7 +104,8 @@ struct root { json_t *facts, *attributes, *history; };
 
 static void add_attribute(void *arg, const char *name, const char *text, double number)
 {
-	static const char *const known[] = { "ptq_kind", "ptq_version", "part", "parts", CALIBRATED, NULL };
+	static const char *const known[] = { "ptq_kind", "ptq_version", "part", "parts", CALIBRATED,
+		EVALUATED, NULL };
 	static const char history[] = "history";
 	const size_t n = sizeof history - 1;
 	struct root *r = arg;
@@ -121,7 +122,7 @@ static void add_attribute(void *arg, const char *name, const char *text, double 
 			info_count(number) : isfinite(number) ? json_real(number) : json_null());
 }
 
-static void add_calibration(void *facts, const struct calibrated_range *r)
+static void add_range(void *list, const struct calibrated_range *r)
 {
 	char *digest = xformat("%.*s", DIGEST_DIGITS, r->digest);
 	json_t *row = json_object();
@@ -129,9 +130,23 @@ static void add_calibration(void *facts, const struct calibrated_range *r)
 	info_set(row, "tokens_sha256", info_string(digest));
 	info_set(row, "first", info_count((double)r->first));
 	info_set(row, "end", info_count((double)r->end));
-	if (json_array_append_new(info_list(facts, CALIBRATED), row))
+	if (r->windows) {
+		info_set(row, "random_seed", info_count((double)r->seed));
+		info_set(row, "random_windows", info_count((double)r->windows));
+	}
+	if (json_array_append_new(list, row))
 		die("out of memory");
 	free(digest);
+}
+
+/* Adds the table of an attribute with ranges of ids. */
+static void add_ranges(json_t *facts, const struct part *root, const char *name)
+{
+	char *text = part_text(root, "/", name);
+
+	if (text)
+		calibrated_each(text, add_range, info_list(facts, name));
+	free(text);
 }
 
 /* --- tokens --- */
@@ -232,7 +247,6 @@ static char *maker(const struct part *root)
 static void begin(struct info *f, const struct part *root)
 {
 	char *version = part_text(root, "/", "ptq_version"), *made = maker(root);
-	char *calibration = part_text(root, "/", CALIBRATED);
 	const char *kind = part_kind(root);
 
 	for (f->kind = kinds; f->kind->name && strcmp(f->kind->name, kind); f->kind++)
@@ -244,8 +258,9 @@ static void begin(struct info *f, const struct part *root)
 	info_set(f->facts, "parts", info_count((double)part_count(root)));
 	if (f->kind->begin)
 		f->kind->begin(f, root);
-	calibrated_each(calibration, add_calibration, f->facts);
-	free(version), free(made), free(calibration);
+	add_ranges(f->facts, root, CALIBRATED);
+	add_ranges(f->facts, root, EVALUATED);
+	free(version), free(made);
 }
 
 struct info info_begin(void)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/calibrated.h"
 
 /* Log-likelihoods of the same model differ by less than this, even if two kinds of processor round sums
  * differently. */
@@ -28,6 +29,31 @@ void record_input(struct output *out, const char *option, const struct part *inp
 {
 	if (out)
 		output_history(out, option, input);
+}
+
+void record_tokens(struct output *out, const char *used)
+{
+	if (out)
+		output_text(out, "/", EVALUATED, used);
+}
+
+/* Fatal error if the record has windows of other places of the same text. A record of version 1.0 has no
+ * attribute. Ends of ranges may differ, since the last ids may fill no window. */
+static void check_places(const struct part *record, const char *used)
+{
+	char *text = part_text(record, "/", EVALUATED);
+	struct calibrated_range a, b;
+
+	if (text && calibrated_parse(text, &a) && calibrated_parse(used, &b) &&
+	    !strncmp(a.digest, b.digest, DIGEST_DIGITS)) {
+		if (!a.windows != !b.windows || a.seed != b.seed)
+			die("%s: /: attribute %s: has other windows: use the same --random-windows",
+				part_name(record), EVALUATED);
+		if (a.first != b.first)
+			die("%s: /: attribute %s: has tokens from %zu on, expected from %zu on: use the same "
+				"--skip", part_name(record), EVALUATED, a.first, b.first);
+	}
+	free(text);
 }
 
 /* The id and the window of each target. */
@@ -70,7 +96,7 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 	free_places(p);
 }
 
-struct part *record_open_earlier(const char *path, const struct windows *w, bool kl)
+struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl)
 {
 	struct part *record = part_open(path, "result");
 	size_t n = w->targets;
@@ -78,6 +104,7 @@ struct part *record_open_earlier(const char *path, const struct windows *w, bool
 	const int32_t *theirs = t.data;
 	struct record_places ours = places_of(w);
 
+	check_places(record, used);
 	if (t.dim[0] != n)
 		die("%s: /target: has other tokens, or other windows: %zu targets, expected %zu", path,
 			t.dim[0], n);

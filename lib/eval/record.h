@@ -22,6 +22,8 @@
 struct output *record_open(const char *path, const struct part *model);
 /* Writes the history of another input, from its first part. option: its option. out NULL: no effect. */
 void record_input(struct output *out, const char *option, const struct part *input);
+/* Writes the line of the ids in use (model/calibrated.h) as attribute `evaluation`. out NULL: no effect. */
+void record_tokens(struct output *out, const char *used);
 /*
  * Writes /target and /window (from 0) int32, /nll_of_target f64 [targets], and results as attributes; closes.
  * out NULL: no effect.
@@ -30,8 +32,8 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 	const double nll[w->targets]);
 
 /* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
- * true. */
-struct part *record_open_earlier(const char *path, const struct windows *w, bool kl);
+ * true. used: the line of the ids in use (model/calibrated.h). */
+struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl);
 enum { RECORD_METRICS = 2 * DELTA_METRICS };
 /*
  * Differences of nll from the record and, unless d is NULL, of the divergence. Returns their number. A record

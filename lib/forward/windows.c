@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/random.h"
 #include "base/size.h"
 
 enum { LARGEST_DEFAULT = 2048 };
@@ -162,6 +163,61 @@ static void cut_all(struct window_cut *k, size_t n)
 		cut_text(k, 0, n, k->c->slides);
 }
 
+/* A text from which windows are drawn: tokens begin .. end - 1. places: of whole windows in this and all
+ * earlier texts. */
+struct drawn_text { size_t begin, end, places; };
+
+/* The texts of the file. */
+static struct drawn_text *drawn_texts(const struct window_cut *k, size_t *n)
+{
+	const struct tokens *t = k->t;
+	const size_t ids = k->ctx - k->each;
+	struct drawn_text *y;
+
+	*n = max(t->sequences, 1);
+	y = xalloc(*n, sizeof *y);
+	for (size_t i = 0; i < *n; i++) {
+		const size_t begin = t->sequences ? (size_t)t->sequence[i] : 0;
+		const size_t end = t->sequences ? min((size_t)t->sequence[i + 1], t->n) : t->n;
+		const size_t all = end - begin + k->lead;
+
+		y[i] = (struct drawn_text){ begin, end, (i ? y[i - 1].places : 0) +
+			(all < ids ? 0 : all - ids + 1) };
+	}
+	return y;
+}
+
+/* Adds the window at a place, counted through all texts. */
+static void add_drawn(struct window_cut *k, size_t n, const struct drawn_text text[n], size_t place)
+{
+	size_t low = 0, high = n - 1;
+	bool bos;
+
+	while (low < high) {	/* the first text with more places */
+		const size_t middle = (low + high) / 2;
+
+		if (text[middle].places > place)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	place -= low ? text[low - 1].places : 0;
+	bos = k->each || (k->lead && !place);
+	add_window(k, (struct window){ 0, k->ctx, bos, text[low].begin + place - (k->lead && place), 1 });
+}
+
+/* Draws `windows` windows. */
+static void draw_all(struct window_cut *k, size_t windows, size_t n, const struct drawn_text text[n],
+	size_t seed)
+{
+	const struct random_stream stream = random_open(seed, "windows");
+	const size_t places = text[n - 1].places;
+
+	k->w.n = k->w.rows = 0;
+	for (size_t i = 0; i < windows; i++)
+		add_drawn(k, n, text, min((size_t)(random_uniform(&stream, i) * (double)places), places - 1));
+}
+
 /* Allocates memory for the windows that were counted. */
 static void reserve(struct windows *w, const struct tokens *t)
 {
@@ -305,6 +361,43 @@ struct windows windows_cut(const char *name, const struct tokens *t, enum window
 	images = image_rows(&k.w);
 	keep_images(&k.w, images);
 	free(images);
+	return k.w;
+}
+
+/* Fatal error unless windows can be drawn. */
+static void check_drawn(const struct window_cut *k, enum windows_convention convention)
+{
+	if (k->c->slides || k->c->plain)
+		misuse("--random-windows: --convention %s reads a text from end to end; gptq and bos do not",
+			windows_conventions[convention]);
+	if (k->t->index)
+		die("%s: /index: --random-windows needs texts in their original order", k->name);
+	if (k->t->images)
+		die("%s: /image_span: --random-windows needs tokens without images", k->name);
+}
+
+struct windows windows_draw(const char *name, const struct tokens *t, enum windows_convention convention,
+	size_t ctx, size_t ids, size_t seed)
+{
+	struct window_cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name =
+		name };
+	struct drawn_text *text;
+	size_t n, windows;
+
+	check_drawn(&k, convention);
+	apply(&k, convention, 0);
+	ids = ids ? min(ids, t->n) : t->n;
+	windows = (ids + k.lead) / (ctx - k.each);
+	if (!windows)
+		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, ids, ctx);
+	text = drawn_texts(&k, &n);
+	if (!text[n - 1].places)
+		die("%s: /sequence: no sequence fills a window of --ctx %zu", name, ctx);
+	draw_all(&k, windows, n, text, seed);
+	reserve(&k.w, t);
+	draw_all(&k, windows, n, text, seed);
+	windows_count(&k.w);
+	free(text);
 	return k.w;
 }
 

@@ -23,7 +23,10 @@
  * last window may be shorter instead. In a file with /sequence, each sequence is cut by itself, and its last
  * window may be shorter, down to one target.
  *
- * Calling sequence: windows_cut(); windows_scored() and windows_shard() if needed; windows_free().
+ * Random windows (windows_draw()) are at random places, in place of adjacent ones. They may overlap.
+ *
+ * Calling sequence: windows_read(), or windows_cut() or windows_draw() of tokens; windows_scored() and
+ * windows_shard() if needed; windows_free().
  */
 #ifndef FORWARD_WINDOWS_H
 #define FORWARD_WINDOWS_H
@@ -32,6 +35,7 @@
 #include <stdint.h>
 #include "base/shard.h"
 #include "forward/batch.h"
+#include "model/config.h"
 #include "model/tokens.h"
 
 struct windows {
@@ -73,6 +77,18 @@ size_t windows_ctx(size_t ctx, size_t positions);
  */
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride);
+/*
+ * Draws windows of ctx rows, from all tokens. Their number is that of adjacent windows in one text of `ids`
+ * ids (0: all): ⌊(ids + b)/ctx⌋ in gptq, where b is 1 if a BOS is before the text, else 0, and
+ * ⌊ids/(ctx - 1)⌋ in bos. The places at which a whole window fits are numbered, in a file with /sequence
+ * through all sequences; a BOS before a text is its first place. Window k starts at place ⌊u · places⌋, where
+ * u is the uniform number k of the stream "windows" of the seed (base/random.h).
+ *
+ * Misuse: llama.cpp and sliding, which read a text from end to end. Fatal errors: no window fits; the tokens
+ * have /index or images; those of windows_cut().
+ */
+struct windows windows_draw(const char *name, const struct tokens *t, enum windows_convention convention,
+	size_t ctx, size_t ids, size_t seed);
 /* Leaves out windows without a target (all their ids are visual), with a warning. No window left is a fatal
  * error. */
 struct windows windows_scored(struct windows w);
@@ -93,7 +109,30 @@ void windows_shard(struct windows *w, struct shard s);
 void windows_count(struct windows *w);
 void windows_free(struct windows *w);
 
-/* Rows of options that tools share. */
+/* Whether windows are drawn, and the seed. */
+struct windows_seed { bool given; size_t value; };
+void windows_seed_parse(void *seed, const char *option, const char *text);
+char *windows_seed_form(const void *seed);
+
+/* The options by which a text becomes windows. */
+struct windows_options {
+	size_t ctx, stride, skip, limit;	/* 0: the default of each */
+	enum windows_convention convention;
+	struct windows_seed seed;
+};
+/*
+ * Reads a tokens file for a model, and cuts or draws its windows. first: the first part of the model. c: its
+ * configuration. force: see tokens_read(). *line: the line of the used ids (model/calibrated.h); the caller
+ * frees it. Errors are those of tokens_read(), windows_ctx(), windows_cut() and windows_draw().
+ */
+struct windows windows_read(const struct part *file, const struct part *first, const struct config *c,
+	const struct windows_options *o, bool force, char **line);
+
+/* Rows of options that tools share: those of a struct windows_options *o, and their names. */
+#define WINDOWS_NAMES "ctx convention stride skip limit random-windows"
+#define WINDOWS_OPTIONS(o) \
+	OPTION_CTX(&(o)->ctx), OPTION_CONVENTION(&(o)->convention), OPTION_STRIDE(&(o)->stride), \
+	OPTION_SKIP(&(o)->skip), OPTION_LIMIT(&(o)->limit), OPTION_RANDOM_WINDOWS(&(o)->seed)
 #define OPTION_CTX(var) { 'c', "ctx", OPTION_SIZE(var), "N", \
 	"ids per window (default: at most 2048)", .min = 2, .max = WINDOWS_LONGEST }
 #define OPTION_CONVENTION(var) { 0, "convention", \
@@ -107,5 +146,10 @@ void windows_free(struct windows *w);
 #define OPTION_SHARD(var) { 0, "shard", OPTION_OF_SHARD(var), \
 	"windows I, I + N, ...; auto: from launcher", \
 	.default_value = "1/1", .form = shard_form }
-#define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", "only the first N ids (default: all)" }
+#define OPTION_SKIP(var) { 0, "skip", OPTION_SIZE(var), "N", "leave out the first N ids" }
+#define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", \
+	"only the first N ids after --skip (default: all)" }
+#define OPTION_RANDOM_WINDOWS(var) { 0, "random-windows", \
+	OPTION_PARSED(struct windows_seed, var, windows_seed_parse), "SEED", \
+	"windows at random places of the whole text", .form = windows_seed_form }
 #endif

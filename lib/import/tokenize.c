@@ -174,7 +174,7 @@ void vocabulary_decode(const struct vocabulary *v, const char *path, const char 
 	struct contents_output out = contents_create(to);
 	struct part *part = part_open(path, "tokens");
 	const char *name = part_name(part);
-	struct tokens k = tokens_read(part, NULL, v->size, false, 0);
+	struct tokens k = tokens_read(part, NULL, v->size, false, 0, 0);
 	size_t n;
 	char *text;
 

@@ -10,10 +10,12 @@
 #include "base/size.h"
 #include "model/tokens.h"
 
-char *calibrated_line(const struct part *tokens, size_t n)
+char *calibrated_line(const struct part *tokens, const struct calibrated_range *used)
 {
-	char *digest = tokens_digest(tokens), *y = xformat("%s 0 %zu", digest, n);
+	char *digest = tokens_digest(tokens), *y;
 
+	y = used->windows ? xformat("%s %zu %zu random %zu %zu", digest, used->first, used->end, used->seed,
+		used->windows) : xformat("%s %zu %zu", digest, used->first, used->end);
 	free(digest);
 	return y;
 }
@@ -41,15 +43,28 @@ static void add_lines(char **to, const char *from)
 	}
 }
 
+bool calibrated_parse(const char *line, struct calibrated_range *r)
+{
+	*r = (struct calibrated_range){ .digest = line };
+	if (strcspn(line, " \n") != DIGEST_DIGITS)
+		return false;
+	return sscanf(line + DIGEST_DIGITS, "%zu%zu random%zu%zu", &r->first, &r->end, &r->seed,
+		&r->windows) >= 2 && r->first < r->end;
+}
+
 /* Parses the next valid line of a text (NULL: no lines), and moves *text after it. */
 static bool next_range(const char **text, struct calibrated_range *r)
 {
 	for (const char *s = *text; s && *s; s = *text) {
-		*r = (struct calibrated_range){ .digest = s };
 		*text = s + strcspn(s, "\n");
 		*text += **text != 0;
-		if (strcspn(s, " \n") == DIGEST_DIGITS &&
-		    sscanf(s + DIGEST_DIGITS, "%zu%zu", &r->first, &r->end) == 2 && r->first < r->end)
+
+		char *line = xformat("%.*s", (int)(*text - s), s);
+		const bool valid = calibrated_parse(line, r);
+
+		r->digest = s;
+		free(line);
+		if (valid)
 			return true;
 	}
 	return false;
@@ -79,22 +94,6 @@ void calibrated_write(struct output *out, size_t n, const struct part *const fro
 	free(all);
 }
 
-void calibrated_warn(const struct part *model, const struct part *tokens, size_t n)
-{
-	char *text = part_text(model, "/", CALIBRATED), *digest = text ? tokens_digest(tokens) : NULL;
-	const char *at = text;
-	struct calibrated_range r;
-
-	while (next_range(&at, &r)) {
-		if (strncmp(r.digest, digest, DIGEST_DIGITS) || r.first >= n)
-			continue;
-		warn("%s: was calibrated on tokens %zu to %zu of %s: evaluate it on other text",
-			part_name(model), r.first, min(r.end, n) - 1, part_name(tokens));
-		break;
-	}
-	free(text), free(digest);
-}
-
 /* Whether two texts have ids in common; *both is the first common range. */
 static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 {
@@ -102,12 +101,23 @@ static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 
 	while (next_range(&a, &x))
 		for (const char *at = b; next_range(&at, &y);) {
-			*both = (struct calibrated_range){ x.digest, max(x.first, y.first),
-				min(x.end, y.end) };
+			*both = (struct calibrated_range){ .digest = x.digest,
+				.first = max(x.first, y.first), .end = min(x.end, y.end) };
 			if (!strncmp(x.digest, y.digest, DIGEST_DIGITS) && both->first < both->end)
 				return true;
 		}
 	return false;
+}
+
+void calibrated_warn(const struct part *model, const struct part *tokens, const char *line)
+{
+	char *text = part_text(model, "/", CALIBRATED);
+	struct calibrated_range both;
+
+	if (overlap(text, line, &both))
+		warn("%s: was calibrated on tokens %zu to %zu of %s: evaluate it on other text",
+			part_name(model), both.first, both.end - 1, part_name(tokens));
+	free(text);
 }
 
 void calibrated_twice(size_t n, const struct part *const from[n])

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "io/output.h"
 #include "model/basis.h"
+#include "model/calibrated.h"
 #include "model/shard_file.h"
 
 static bool texts_differ(const char *a, const char *b)
@@ -83,6 +84,7 @@ struct shard_file {
 	const char *name;
 	struct shard shard;		/* n 0: not a shard */
 	char *command, *digest[SHARD_INPUTS];
+	char *calibration;		/* attribute (model/calibrated.h), or NULL */
 };
 
 /* The first line of a history, without its --shard. */
@@ -119,6 +121,7 @@ static struct shard_file look(const struct filter *f)
 	y.command = command_of(part);
 	for (int k = 0; k < SHARD_INPUTS; k++)
 		y.digest[k] = part_text(part, "/", shard_digests[k]);
+	y.calibration = part_text(part, "/", CALIBRATED);
 	return y;
 }
 
@@ -164,6 +167,9 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 		die("%s: is a shard of %s than %s (attribute %s)", b->name, what[i], a->name,
 			shard_digests[i]);
 	}
+	if (texts_differ(a->calibration, b->calibration))
+		die("%s: is a shard of other tokens, or of another range of them, than %s (attribute %s)",
+			b->name, a->name, CALIBRATED);
 }
 
 static int by_shard(const void *a, const void *b)
@@ -205,7 +211,7 @@ bool shard_sort(size_t n, struct filter file[n])
 	}
 	for (size_t i = 0; i < n; i++) {
 		file[i] = all[i].filter;
-		free(all[i].command);
+		free(all[i].command), free(all[i].calibration);
 		for (int k = 0; k < SHARD_INPUTS; k++)
 			free(all[i].digest[k]);
 	}

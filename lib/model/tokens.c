@@ -223,6 +223,70 @@ static void cut_tokens(const struct part *part, struct tokens *y, size_t n)
 	y->n = cut_images(y, n);
 }
 
+/* The first token from `skip` on that is not within an image, nor within a reordered sequence. */
+static size_t whole_from(const struct tokens *y, size_t skip)
+{
+	size_t s = 0;
+
+	for (size_t i = 0; i < y->images; i++)
+		if (y->image[i].first < skip && skip < y->image[i].first + y->image[i].n)
+			skip = y->image[i].first + y->image[i].n;
+	while (y->index && s < y->sequences && (size_t)y->sequence[s] < skip)
+		s++;
+	return !y->index ? skip : s < y->sequences ? (size_t)y->sequence[s] : y->n;
+}
+
+/* Leaves out sequences and images before token `skip`, and counts the others from there. */
+static void shift_places(const struct part *part, struct tokens *y, size_t skip)
+{
+	int64_t *sequence = part_keep(part, xalloc(y->sequences + 1, sizeof *sequence));
+	int64_t *feature = part_keep(part, xalloc(y->n, sizeof *feature)), gone = 0;
+	struct token_image *image = part_keep(part, xalloc(y->images, sizeof *image));
+	size_t images = 0;
+
+	while (y->sequences && (size_t)y->sequence[1] <= skip)
+		y->sequence++, y->sequences--;
+	for (size_t i = 1; y->sequences && i <= y->sequences; i++)
+		sequence[i] = y->sequence[i] - (int64_t)skip;
+	if (y->sequences)
+		y->sequence = sequence;
+	for (size_t i = 0; i < y->images; i++)
+		if (y->image[i].first < skip) {
+			gone += (int64_t)y->image[i].n;
+		} else {
+			image[images] = y->image[i];
+			image[images++].first -= skip;
+		}
+	y->image = image, y->images = images;
+	for (size_t i = 0; y->feature && i < y->n - skip; i++)
+		feature[i] = y->feature[skip + i] < 0 ? -1 : y->feature[skip + i] - gone;
+	if (y->feature)
+		y->feature = feature;
+}
+
+/* Leaves out the first `skip` tokens. An image or a reordered sequence is kept whole or dropped. */
+static void skip_tokens(const struct part *part, struct tokens *y, size_t skip)
+{
+	const size_t from = whole_from(y, skip);
+
+	if (from >= y->n)
+		die("%s: %s: --skip %zu leaves no whole %s", part_name(part),
+			y->index ? "/index" : y->images ? "/image_span" : "/tokens", skip, y->index ?
+			"sequence, and they were reordered" : "image or text before the end or --limit");
+	shift_places(part, y, from);
+	y->id += from;
+	if (y->position)
+		y->position += from * (y->axes ? y->axes : 1);
+	if (y->index)
+		y->index += from;
+	if (y->modality)
+		y->modality += from;
+	if (y->bytes)
+		y->bytes += from;
+	y->first = from;
+	y->n -= from;
+}
+
 void tokens_compare(const struct part *part, const char *name, const char *tokenizer)
 {
 	char *theirs = part_text(part, "/tokens", "tokenizer_sha256");
@@ -295,7 +359,7 @@ static double attribute(const struct part *part, const char *name, double defaul
 }
 
 struct tokens tokens_read(const struct part *part, const struct part *model, size_t vocab, bool force,
-	size_t limit)
+	size_t skip, size_t limit)
 {
 	struct tensor t = part_tensor(part, "/tokens", TENSOR_I32, 1, NULL), b;
 	struct tokens y = { .n = t.dim[0], .id = t.data };
@@ -324,14 +388,18 @@ struct tokens tokens_read(const struct part *part, const struct part *model, siz
 		check_maker(part, model, y.vocab, vocab, force);
 	if (part_find(part, "/bytes", TENSOR_U16, 1, &y.n, &b))
 		y.bytes = b.data;
-	if (limit && limit < y.n) {
-		cut_tokens(part, &y, limit);
+	if (skip && skip >= y.n)
+		die("%s: /tokens: --skip %zu leaves none of the %zu ids", part_name(part), skip, y.n);
+	if (limit && limit < y.n - skip) {
+		cut_tokens(part, &y, skip + limit);
 		y.newline = NEWLINE_NONE;
 	}
+	if (skip)
+		skip_tokens(part, &y, skip);
 	for (size_t i = 0; vocab && i < y.n; i++)
 		if (y.id[i] < 0 || (size_t)y.id[i] >= vocab)
 			die("%s: /tokens: id %d at %zu is not in the model's vocabulary of %zu: "
-				"made by another tokenizer", part_name(part), y.id[i], i, vocab);
+				"made by another tokenizer", part_name(part), y.id[i], y.first + i, vocab);
 	if (vocab && y.bos >= 0 && (size_t)y.bos >= vocab)
 		die("%s: /tokens: bos_id %d is not in the model's vocabulary of %zu", part_name(part),
 			y.bos, vocab);

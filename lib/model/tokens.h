@@ -27,6 +27,7 @@ struct token_image {
 };
 
 struct tokens {
+	size_t first;			/* ids of the file that are left out before these */
 	size_t n;
 	const int32_t *id;		/* [n], a view of the file */
 	const uint16_t *bytes;		/* [n] length of each token's text, or NULL */
@@ -49,15 +50,15 @@ struct tokens {
 };
 
 /*
- * Reads a tokens file for a model. model: its first part (NULL: no model). vocab: the size of its
- * vocabulary. limit: only the first ids; 0: all. A sequence may be cut; a reordered sequence and an image
- * are kept whole or dropped.
+ * Reads ids skip .. skip + limit - 1 of a tokens file for a model. model: its first part (NULL: no model).
+ * vocab: the size of its vocabulary. limit 0: all ids from `skip` on. A sequence may be cut at both ends. A
+ * reordered sequence and an image are kept whole or dropped.
  *
- * Fatal error if an id is not below vocab, or if the file was made for a vocabulary of another size, unless
- * `force`. Warns if another tokenizer made it.
+ * Fatal error if no id is left, if an id is not below vocab, or if the file was made for a vocabulary of
+ * another size, unless `force`. Warns if another tokenizer made it.
  */
 struct tokens tokens_read(const struct part *part, const struct part *model, size_t vocab, bool force,
-	size_t limit);
+	size_t skip, size_t limit);
 
 /* Reads only n, id, sequences, sequence, index, modality and images, without a model. */
 struct tokens tokens_order(const struct part *part);

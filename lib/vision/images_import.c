@@ -169,7 +169,7 @@ void images_import(const char *to, const char *model, const char *tokens, bool f
 	struct output *out = output_open(to, "tokens");
 	const struct config c = config_of(part);
 	const struct processor p = processor_of(part);
-	struct tokens t = tokens_read(from, part, c.vocab, force, 0);
+	struct tokens t = tokens_read(from, part, c.vocab, force, 0, 0);
 	struct token_image *image = xalloc(n, sizeof *image);
 	struct expanded y;
 

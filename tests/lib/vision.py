@@ -434,3 +434,25 @@ def rotation():
 def encoder():
     a, b = (read(n, "vision_tower/embeddings/position_embedding/weight") for n in ("rms.h5", "turned.h5"))
     assert abs(a - b).max() > 1e-2
+
+
+def cut(source, path, image):
+    """A file cut by hand so that it begins with this image, and one that begins after it; the ids before each."""
+    image = int(image)
+    with h5py.File(source) as f:
+        n, span = len(f['tokens']), f['image_span'][()]
+        for name, first in ('at', span[image, 0]), ('after', span[image].sum()):
+            with h5py.File(f'{path}-{name}.h5', 'w') as g:
+                g.attrs.update(f.attrs)
+                for d in {'tokens', 'bytes', 'modality', 'position', 'index'} & set(f):
+                    g[d] = f[d][first:]
+                g['tokens'].attrs.update({k: v for k, v in f['tokens'].attrs.items() if k != 'tokens_sha256'})
+                if 'sequence' in f:
+                    g['sequence'] = np.unique(np.clip(f['sequence'][()], first, n) - first)
+                kept = np.flatnonzero(span[:, 0] >= first)
+                if len(kept):
+                    g['image_span'] = span[kept] - [first, 0]
+                    g['image_grid'] = f['image_grid'][kept]
+                    for to, i in enumerate(kept):
+                        g[f'images/{to}'] = f[f'images/{i}'][()]
+        return f'{span[image, 0]} {span[image].sum()}'
