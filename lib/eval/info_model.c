@@ -182,7 +182,8 @@ static void add_layer(struct info *f, const struct part *part, const char *path)
 	layer_free(&layer);
 }
 
-struct visit { struct info *f; const struct part *part; };
+/* A visit of a part. group: of the last dataset; layer: whether it is one. */
+struct visit { struct info *f; const struct part *part; char *group; bool layer; };
 
 /* Whether the weight of the layer is that of another one, as in a tied head. */
 static bool is_tied(const struct part *part, const char *path)
@@ -195,36 +196,44 @@ static bool is_tied(const struct part *part, const char *path)
 	return is;
 }
 
-static void visit_group(void *arg, const char *path)
+static bool holds_weight(const char *name)
 {
-	struct visit *v = arg;
-
-	if (layer_exists(v->part, path) && !layer_is_branch(v->part, path) && !is_tied(v->part, path))
-		add_layer(v->f, v->part, path);
+	for (const struct member *m = members; m->name; m++)
+		if (m->role == MEMBER_WEIGHT && !strcmp(m->name, name))
+			return true;
+	return false;
 }
 
-/* Counts the parameters that are not weights of linear layers. */
-static void count_other(void *arg, const char *path, const char *type, int rank, const size_t dim[])
+/* Adds the layer of a weight. Counts the parameters that are not weights of linear layers. */
+static void visit_dataset(void *arg, const char *path, const char *type, int rank, const size_t dim[])
 {
-	const char *name = strrchr(path, '/');
-	char *group = xformat("%.*s", (int)(name - path), path);
+	const char *name = strrchr(path, '/') + 1;
+	const size_t group = (size_t)(name - path) - 1;
 	struct visit *v = arg;
 	double n = 1;
 
+	if (!group || rank < 0)
+		return;
+	if (!v->group || strlen(v->group) != group || strncmp(v->group, path, group)) {
+		free(v->group);
+		v->group = xformat("%.*s", (int)group, path);
+		v->layer = layer_exists(v->part, v->group);
+	}
 	for (int i = 0; i < rank; i++)
 		n *= (double)dim[i];
-	if (*group && strchr("fb", *type) && rank >= 0 &&
-	    (!layer_exists(v->part, group) || !strcmp(name, "/bias")))
+	if (v->layer && holds_weight(name)) {
+		if (!layer_is_branch(v->part, v->group) && !is_tied(v->part, v->group))
+			add_layer(v->f, v->part, v->group);
+	} else if (strchr("fb", *type) && (!v->layer || !strcmp(name, "bias")))
 		v->f->sum.parameters += n;
-	free(group);
 }
 
 void info_model_part(struct info *f, const struct part *part)
 {
-	struct visit v = { f, part };
+	struct visit v = { f, part, NULL, false };
 
-	part_groups(part, visit_group, &v);
-	part_datasets(part, count_other, &v);
+	part_datasets(part, visit_dataset, &v);
+	free(v.group);
 }
 
 void info_model_end(struct info *f)
@@ -289,7 +298,7 @@ static void add_member(void *arg, const char *path, const char *type, int rank, 
 
 void info_hessian_part(struct info *f, const struct part *part)
 {
-	struct visit v = { f, part };
+	struct visit v = { f, part, NULL, false };
 
 	part_groups(part, visit_hessian, &v);
 	part_datasets(part, add_member, &v);

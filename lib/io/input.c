@@ -69,6 +69,14 @@ static void drop_pages(const struct input *in)
 		madvise((void *)(uintptr_t)in->map, in->length, MADV_DONTNEED);
 }
 
+/* Tells the system how pages will be read: without reading ahead (MADV_RANDOM), since objects of HDF5 are far
+ * from each other, or as usual (MADV_NORMAL). */
+static void advise(const struct input *in, int how)
+{
+	if (in->map)
+		madvise((void *)(uintptr_t)in->map, in->length, how);
+}
+
 static _Noreturn void cut_short(const struct input *in, size_t have, size_t length)
 {
 	die("%s: is cut short: %zu of %zu bytes", in->name, have, length);
@@ -273,11 +281,13 @@ static bool open_part(struct input *in, struct part *part)
 	if (in->parts && in->next == in->parts)
 		die("%s: the stream has data after its %zu parts", in->name, in->parts);
 	part->name = in->name;
+	advise(in, MADV_RANDOM);
 	probe_apart(part);
 	part->file = hdf5_open(part->name, part->base, part->length);
 	if (part->file < 0)
 		die("%s: cannot be opened; the file is damaged", part->name);
 	probe_strings(part);
+	advise(in, MADV_NORMAL);
 	if (in->kind)
 		check_kind(part, in->kind);
 	if (first && in->kind) {	/* all later parts must have this kind */

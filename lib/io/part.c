@@ -130,6 +130,52 @@ char *part_histories(const struct part *part)
 	return y;
 }
 
+struct names { char **name; size_t n; };
+
+static void add_name(struct names *y, const char *slash, const char *name)
+{
+	y->name = xgrow(y->name, y->n + 1, sizeof *y->name);
+	y->name[y->n++] = xformat("%s%s", slash, name);
+}
+
+static herr_t add_member(hid_t group, const char *name, const H5L_info_t *info, void *arg)
+{
+	(void)group, (void)info;
+	add_name(arg, "", name);
+	return 0;
+}
+
+static herr_t add_attribute(hid_t object, const char *name, const H5A_info_t *info, void *arg)
+{
+	(void)object, (void)info;
+	add_name(arg, "/", name);
+	return 0;
+}
+
+char **part_names(const struct part *part, const char *group, size_t *n)
+{
+	struct names y = { 0 };
+	hid_t o;
+
+	part = owner(part, group);
+	o = part ? hdf5_id(H5Oopen(part->file, group, H5P_DEFAULT), part->name, group) : -1;
+	if (part && ((H5Iget_type(o) == H5I_GROUP &&
+	    H5Literate(o, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, add_member, &y) < 0) ||
+	    H5Aiterate2(o, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, add_attribute, &y) < 0))
+		die("%s: %s: cannot list this group; the file is damaged", part->name, group);
+	if (part)
+		H5Oclose(o);
+	*n = y.n;
+	return y.name;
+}
+
+void part_free_names(char **name, size_t n)
+{
+	while (n)
+		free(name[--n]);
+	free(name);
+}
+
 /* A visit of the attributes of the root. */
 struct attributes {
 	const struct part *part;

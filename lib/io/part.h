@@ -72,6 +72,10 @@ bool part_has(const struct part *part, const char *path);
 
 /* Calls visit for every path of a group that contains a dataset, in natural order. */
 void part_groups(const struct part *part, void (*visit)(void *arg, const char *group), void *arg);
+/* The names of the members of a group, and after a slash those of its attributes: { "codes", "/storage" };
+ * their number in *n. part_free_names() them. */
+char **part_names(const struct part *part, const char *group, size_t *n);
+void part_free_names(char **name, size_t n);
 /* Calls visit for every dataset, in natural order, with its type (tensor_name(); "string", or "other" for
  * types that tensors do not have) and its extents; rank -1: it has no elements. Data are not read. */
 void part_datasets(const struct part *part, void (*visit)(void *arg, const char *path, const char *type,

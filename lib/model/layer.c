@@ -81,13 +81,29 @@ float *layer_vector(const struct part *part, const char *path, size_t n)
 
 /* --- members of a group, by a table --- */
 
-/* A group of a file, and the layer that it is read into. outline: without data. */
+/* A group of a file, and the layer that it is read into. outline: without data. name: what the group has
+ * (part_names()). */
 struct member_place {
 	const struct part *part;
 	const char *path;
 	struct linear *l;
 	bool outline;
+	char **name;
+	size_t names;
 };
+
+static struct member_place place_of(const struct part *part, const char *path, struct linear *l, bool outline)
+{
+	struct member_place g = { part, path, l, outline, NULL, 0 };
+
+	g.name = part_names(part, path, &g.names);
+	return g;
+}
+
+static void free_place(const struct member_place *g)
+{
+	part_free_names(g->name, g->names);
+}
 
 /* MEMBER_FLOAT, MEMBER_WIDE and MEMBER_SHORT have several possible types. */
 static const enum tensor_type types[] = {
@@ -129,22 +145,20 @@ static bool is_text(const struct member *m)
 
 static bool is_present(const struct member_place *g, const struct member *m)
 {
-	char *at, *text;
-	bool is;
+	const bool attribute = member_is_attribute(m);
+	char **name = g->name, *at;
+	size_t names = g->names;
+	bool is = false;
 
-	if (!member_is_attribute(m))
-		return layer_has(g->part, g->path, m->name);
-	at = bearer(g->path, m);
-	if (m->of && !part_has(g->part, at)) {
-		is = false;
-	} else if (is_text(m)) {
-		text = part_text(g->part, at, m->name);
-		is = text;
-		free(text);
-	} else	/* present exactly if the result does not depend on the default */
-		is = !isnan(part_number(g->part, at, m->name, NAN)) ||
-			isnan(part_number(g->part, at, m->name, 0));
-	free(at);
+	if (m->of) {
+		at = bearer(g->path, m);
+		name = part_names(g->part, at, &names);
+		free(at);
+	}
+	for (size_t i = 0; i < names && !is; i++)
+		is = attribute == (*name[i] == '/') && !strcmp(name[i] + attribute, m->name);
+	if (m->of)
+		part_free_names(name, names);
 	return is;
 }
 
@@ -283,7 +297,10 @@ static void read_linear(const struct member_place *g, const struct member *m)
 				path, below->name);
 	member_extents(m, g->l, dim);
 	*l = (struct linear){ .out = dim[0], .in = dim[1] };
-	read_members(&(struct member_place){ g->part, path, l, g->outline }, members);
+	const struct member_place below_it = place_of(g->part, path, l, g->outline);
+
+	read_members(&below_it, members);
+	free_place(&below_it);
 	if (l->rotation_in.hadamard || linear_two_sided(l) || l->splits || l->bias)
 		die("%s: %s: has %s, expected a branch without", part_name(g->part), path, l->bias ?
 			"a bias" : l->splits ? "split columns" : linear_two_sided(l) ?
@@ -355,7 +372,10 @@ static void read_members(const struct member_place *g, const struct member rows[
 void layer_read_members(const struct part *part, const char *path, const struct member rows[],
 	struct linear *l)
 {
-	read_members(&(struct member_place){ part, path, l, false }, rows);
+	const struct member_place g = place_of(part, path, l, false);
+
+	read_members(&g, rows);
+	free_place(&g);
 }
 
 /* Writes floats that represent int8 or 16-bit numbers, in that type. */
@@ -470,8 +490,10 @@ struct layer layer_read(const struct part *part, const char *path, size_t out, s
 struct layer layer_outline(const struct part *part, const char *path)
 {
 	struct layer y = { .file = part_name(part), .path = xformat("%s", path) };
+	const struct member_place g = place_of(part, path, &y.linear, true);
 
-	read_members(&(struct member_place){ part, path, &y.linear, true }, members);
+	read_members(&g, members);
+	free_place(&g);
 	return y;
 }
 
@@ -498,8 +520,10 @@ void layer_write(struct output *out, const struct part *from, const char *path, 
 
 bool layer_quantized(const struct part *part, const char *path)
 {
-	const struct member *m = stored(&(struct member_place){ part, path, NULL, false }, members);
+	const struct member_place g = place_of(part, path, NULL, false);
+	const struct member *m = stored(&g, members);
 
+	free_place(&g);
 	return m && m->forms & FORM_QUANTIZED;
 }
 
