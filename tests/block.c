@@ -538,11 +538,12 @@ static void keep(struct seen *s, size_t slot, size_t n, const float x[n])
 	s->times[slot]++;
 }
 
-static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
-	const float *x)
+static void see(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t first,
+	size_t rows, size_t in, const float *x)
 {
 	(void)block;
-	keep(arg, p, batch->rows * in, x);
+	assert_true(first == 0 && rows == batch->rows);
+	keep(arg, p, rows * in, x);
 }
 
 static void see_expert(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows, size_t in,

@@ -263,7 +263,8 @@ static void hessians_of_rounded_inputs(void **unused)
 	observe(&observer, 1, PROJECTION_GATE_UP, &(struct batch){ .rows = WINDOWS * TOKENS,
 		.sequences = WINDOWS + 1, .sequence = (struct sequence[]){ { .length = TOKENS },
 		{ .first = TOKENS, .length = TOKENS }, { .first = 2 * TOKENS, .length = 5 },
-		{ .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, N, x[0][0]);
+		{ .first = 2 * TOKENS + 5, .length = TOKENS - 5 } } }, 0, WINDOWS * TOKENS, N,
+		x[0][0]);
 	h = sums_at(&k, "/model/layers/1/mlp/up_proj")->moments;
 	assert_int_equal(h->count, WINDOWS * TOKENS);
 	for (size_t t = 0; t < WINDOWS * TOKENS; t++) {

@@ -47,7 +47,7 @@ static struct calibration calibrated(const struct part *part, const struct confi
 
 		for (size_t j = 0; j < TOKENS * in; j++)
 			x[j] = (float)random_uniform(&stream, drawn++) * (float)(1 + j % 5) - 1;
-		observer.on_input(observer.arg, i / 4, names[i % 4], &batch, in, x);
+		observer.on_input(observer.arg, i / 4, names[i % 4], &batch, 0, TOKENS, in, x);
 		free(x);
 	}
 	return k;

@@ -34,17 +34,18 @@ static float uniform(void)
 /* The input of a projection, and the input after its online Hadamard, which is the same without one. */
 static float given[ROWS][IN], x[ROWS][IN], y[ROWS][STRIDE];
 
-/* Receives the projection's input, once. */
-struct seen { size_t times; const struct batch *batch; };
+/* Receives the rows of the projection's input in their order. */
+struct seen { size_t rows; const struct batch *batch; };
 
-static void see(void *arg, size_t block, enum projection_name name, const struct batch *batch, size_t in,
-	const float *input)
+static void see(void *arg, size_t block, enum projection_name name, const struct batch *batch, size_t first,
+	size_t rows, size_t in, const float *input)
 {
 	struct seen *s = arg;
 
-	s->times++;
 	assert_true(block == BLOCK && name == PROJECTION_QKV && batch == s->batch && in == IN);
-	assert_memory_equal(input, x, sizeof x);
+	assert_true(first == s->rows % ROWS && first + rows <= ROWS);
+	s->rows += rows;
+	assert_memory_equal(input, x[first], rows * sizeof *x);
 }
 
 /* The layer's outputs in double, computed for it alone, minus y; relative to the magnitudes of the sums. */
@@ -142,19 +143,20 @@ static void check(struct projection *s)
 		modality[t] = t % 3 == 1;
 	projection_apply(s, &batch, 0, ROWS, STRIDE, y, (const float (*)[IN])given, &workspace, &observer,
 		false);
-	assert_int_equal(seen.times, 1);
+	assert_int_equal(seen.rows, ROWS);
 	for (size_t i = 0; i < LAYERS; i++)
 		assert_true(apart(&s->layer[i].linear, s->at[i], ROWS, modality, 0) < max);
-	for (size_t first = 0, m; first < ROWS; first += m) {	/* in chunks without an observer */
+	for (size_t first = 0, m; first < ROWS; first += m) {	/* in pieces */
 		const float (*piece)[IN] = (const float (*)[IN])&given[first];
 
 		m = ROWS - first < 8 ? ROWS - first : 8;
 		memset(y, 0, sizeof y);
-		projection_apply(s, &batch, first, m, STRIDE, y, piece, &workspace, NULL, true);
+		projection_apply(s, &batch, first, m, STRIDE, y, piece, &workspace, &observer, true);
 		for (size_t i = 0; i < LAYERS; i++)
 			assert_true(apart(&s->layer[i].linear, s->at[i], m, modality, first) < max);
 		assert_true(y[0][ALL] == 0 && y[0][ALL + 1] == 0);
 	}
+	assert_int_equal(seen.rows, 2 * ROWS);
 	projection_free(s);
 	free(s);
 	free(workspace.memory);

@@ -112,12 +112,12 @@ static enum half_type half_of(const struct calibration *k)
 	return compute_half(k->execution->compute_type);
 }
 
-static void on_input(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t in,
-	const float *x)
+static void on_input(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t first,
+	size_t rows, size_t in, const float *x)
 {
 	const struct calibration *k = arg;
 
-	(void)in;
+	(void)first, (void)rows, (void)in;	/* whole batches */
 	sums_add(&k->input[config_input(k->config, block, p, 0)], half_of(k), batch, x);
 }
 

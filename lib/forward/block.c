@@ -235,7 +235,7 @@ static bool project(const struct block_pass *p, enum projection_name name, size_
 	const struct projection *s = &p->b->projection[name];
 
 	if (name == p->to) {
-		projection_observe(s, p->batch, x, &p->w->input, p->observer);
+		projection_observe(s, p->batch, first, m, x, &p->w->input, p->observer);
 		return false;
 	}
 	projection_apply(s, p->batch, first, m, s->out, (float (*)[s->out])y, (const float (*)[s->in])x,
@@ -349,7 +349,7 @@ static void run_pass(const struct block_pass *p, float *x, struct cache *cache, 
 {
 	const struct stack *s = p->b->stack;
 	struct work *w = p->w;
-	size_t m = p->batch->rows, hidden = s->hidden, piece = p->observer ? m : w->piece;
+	size_t m = p->batch->rows, hidden = s->hidden;
 	/* input of the MLP, if it does not depend on attention */
 	const float *input = !s->parallel ? NULL : w->second ? w->second : w->normed;
 	const bool mlp = p->to > PROJECTION_OUTPUT, whole = p->to == PROJECTIONS;
@@ -362,7 +362,7 @@ static void run_pass(const struct block_pass *p, float *x, struct cache *cache, 
 	if (from == PROJECTION_QKV && (!input || !mlp || whole))
 		run_attention(p, x, cache);
 	for (size_t i = 0, rows; mlp && i < m; i += rows) {
-		rows = m - i < piece ? m - i : piece;
+		rows = min(w->piece, m - i);
 		run_mlp(p, i, rows, x + i * hidden, input ? input + i * hidden : NULL);
 	}
 }
@@ -390,7 +390,7 @@ void block_project(const struct block *b, struct work *w, const struct batch *ba
 	for (size_t i = 0, m; i < batch->rows; i += m) {
 		const float *input = x + i * in;
 
-		m = observer ? batch->rows : min(w->piece, batch->rows - i);
+		m = min(w->piece, batch->rows - i);
 		if (norm->n) {
 			norm_apply(norm, m * in / norm->n, (float (*)[norm->n])w->normed,
 				(const float (*)[norm->n])input);

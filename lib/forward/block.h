@@ -58,7 +58,8 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 struct work {
 	const struct stack *stack;
 	size_t tokens;
-	size_t piece;			/* tokens that pass the MLP at once; with an observer, all do */
+	size_t piece;			/* tokens that pass the MLP at once; in a mixture of experts with an observer, all
+					 * of the batch must */
 	struct rotary rotary;
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */
@@ -74,7 +75,7 @@ void work_free(struct work *w);
 /*
  * x becomes the block's output. With a cache, sequence s of the batch attends to the sequence[s].past rows of
  * slot s of the cache, and its keys and values are appended there; such a batch must not have an index. The
- * batch has at most as many rows as the `tokens` of work_make(), with an observer at most as many as `piece`.
+ * batch has at most as many rows as the `tokens` of work_make().
  */
 void block_forward(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct cache *cache, const struct observer *observer);

@@ -11,9 +11,11 @@
 #include "forward/embed.h"
 #include "model/layer_ref.h"
 
-/* Constants, not options, since results depend on them. Tokens of a chunk of one thread, and of a chunk of
- * all threads for an observer. */
+/* Constants, not options, since results depend on them. Tokens of a chunk and of a piece of it in an MLP, and of
+ * a chunk of experts or of the head for an observer. */
 enum { TOKENS = 512, TOKENS_OBSERVED = 2048 };
+/* Bytes of memory for chunks side by side with an observer. */
+static const size_t SIDE_BY_SIDE = (size_t)4 << 30;
 
 struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
 	size_t memory)
@@ -57,6 +59,7 @@ void forward_close(struct forward *f)
 	if (f->images)
 		images_close(f->images);
 	free_works(f);
+	free(f->collection.memory.memory);
 	free(f);
 }
 
@@ -117,19 +120,85 @@ static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct 
 	free(sequence);
 }
 
-/* An observer receives windows in order, in larger chunks. */
+/* Runs n chunks from `first` on, each by one thread (side_by_side) or by all. */
+static void run_chunks(struct forward *f, const struct chunks *all, size_t first, size_t n, bool side_by_side,
+	struct stage stage, const struct observer *observer)
+{
+	#pragma omp parallel for num_threads(threads) if (side_by_side) schedule(dynamic)
+	for (size_t i = first; i < first + n; i++)
+		run_chunk(f, &f->work[omp_get_thread_num()], all->chunk[i], stage, observer);
+}
+
+static void run_unobserved(struct forward *f, const struct chunks *all, struct stage stage)
+{
+	const size_t alone = all->n - all->n % (size_t)threads;
+
+	run_chunks(f, all, 0, alone, true, stage, NULL);
+	run_chunks(f, all, alone, all->n - alone, false, stage, NULL);
+}
+
+/* Runs a group of n chunks, and shows the observer their inputs. */
+static void run_group(struct forward *f, const struct chunks *all, size_t first, size_t n, bool side_by_side,
+	struct stage stage, const struct observer *observer)
+{
+	const struct windows *w = windows_of(f, f->block->stack);
+	const struct chunk *from = &all->chunk[first], *last = from + n - 1;
+	const size_t windows = last->first + last->n - from->first, row = w->sequence[from->first].first;
+	struct sequence *sequence = xalloc(windows, sizeof *sequence);
+	const struct batch batch = windows_batch(w, from->first, windows, sequence);
+
+	collection_begin(&f->collection, f->block, stage.to, batch.rows);
+	#pragma omp parallel for num_threads(threads) if (side_by_side) schedule(dynamic)
+	for (size_t i = 0; i < n; i++) {
+		struct collection_chunk chunk;
+		const struct observer own = collection_of_chunk(&chunk, &f->collection,
+			w->sequence[from[i].first].first - row);
+
+		run_chunk(f, &f->work[omp_get_thread_num()], from[i], stage, &own);
+	}
+	collection_show(&f->collection, &batch, observer);
+	free(sequence);
+}
+
+/* Bytes of a thread that takes a chunk through the block: its workspace, and the inputs that are collected. */
+static size_t size_of_chunk(const struct forward *f, enum projection_name to, size_t tokens)
+{
+	const struct stack *s = f->block->stack;
+	const size_t of_token = s->hidden + stack_out(s, ROLE_QKV) + s->heads * s->head_dim,
+		of_piece = stack_width(s, PROJECTION_GATE_UP) + s->intermediate;
+
+	return (tokens * of_token + TOKENS * of_piece) * sizeof(float) +
+		tokens * collection_size(f->block, to);
+}
+
+/* Runs chunks side by side in groups of about TOKENS_OBSERVED tokens for each thread, if memory allows. */
+static void run_observed(struct forward *f, const struct chunks *all, bool side_by_side, struct stage stage,
+	const struct observer *observer)
+{
+	const size_t group = side_by_side ? (size_t)threads * max(1, TOKENS_OBSERVED / all->tokens) : 1;
+
+	for (size_t i = 0; i < all->n; i += group)
+		run_group(f, all, i, min(group, all->n - i), side_by_side, stage, observer);
+}
+
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer)
 {
-	struct chunks all = chunks_of(windows_of(f, f->block->stack), observer ? TOKENS_OBSERVED : TOKENS);
-	size_t width = (size_t)threads, alone = observer ? 0 : all.n - all.n % width;
+	const struct stack *s = f->block->stack;
+	/* their inputs are not collected: all threads work on one chunk */
+	const bool in_order = observer && (s->arch->projector || stack_sparse(s, f->block->index));
+	const bool collected = observer && observer->on_input && !in_order;
+	struct chunks all = chunks_of(windows_of(f, s), in_order ? TOKENS_OBSERVED : TOKENS);
+	const bool side_by_side = !in_order && all.n >= (size_t)threads && (!collected ||
+		size_of_chunk(f, stage.to, all.tokens) <= SIDE_BY_SIDE / (size_t)threads);
 
-	make_works(f, f->block->stack, alone ? width : 1, all.tokens,
-		observer ? all.tokens : min(TOKENS, all.tokens));
-	#pragma omp parallel for num_threads(threads) if (alone) schedule(dynamic)
-	for (size_t i = 0; i < alone; i++)
-		run_chunk(f, &f->work[omp_get_thread_num()], all.chunk[i], stage, NULL);
-	for (size_t i = alone; i < all.n; i++)	/* the rest, one chunk at a time with all threads */
-		run_chunk(f, &f->work[0], all.chunk[i], stage, observer);
+	make_works(f, s, side_by_side ? (size_t)threads : 1, all.tokens,
+		in_order ? all.tokens : min(TOKENS, all.tokens));
+	if (in_order)
+		run_chunks(f, &all, 0, all.n, false, stage, observer);
+	else if (collected)
+		run_observed(f, &all, side_by_side, stage, observer);
+	else
+		run_unobserved(f, &all, stage);
 	free(all.chunk);
 }
 

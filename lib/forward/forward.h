@@ -7,9 +7,10 @@
  * is a fatal error.
  *
  * A part (embeddings, a block) is loaded once, and all windows pass it. Only the hidden states of all windows
- * remain afterwards. Each thread takes a chunk of windows through a block. All threads work on one chunk if
- * there are fewer chunks than threads, and for an observer, which expects windows in order. Products are cut
- * into the same tiles in both cases.
+ * remain afterwards. Each thread takes a chunk of windows through a block; an observer receives inputs of groups
+ * of chunks (forward/collect.h). All threads work on one chunk if there are fewer chunks than threads, if the
+ * chunks of an observer would take too much memory, and for an observer of a mixture of experts, whose results
+ * depend on the order of chunks. Products are cut into the same tiles in both cases.
  */
 #ifndef FORWARD_FORWARD_H
 #define FORWARD_FORWARD_H
@@ -17,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "forward/block.h"
+#include "forward/collect.h"
 #include "forward/execution.h"
 #include "forward/head.h"
 #include "forward/hidden.h"
@@ -35,6 +37,7 @@ struct forward {
 	size_t works;
 	struct work *work;		/* [works], one a thread */
 	struct block *block;		/* the current block; the next one reuses its memory */
+	struct collection collection;	/* inputs for an observer */
 	const struct linear *embedding;	/* used instead of the embedding of the part; NULL: not */
 	bool embedded, placed, normed;
 	size_t blocks;			/* number of finished blocks */

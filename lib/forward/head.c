@@ -57,7 +57,7 @@ void head_norm(const struct head *h, const struct batch *batch, float y[batch->r
 		norm_apply(&h->norm, batch->rows, y, x);
 	else if (y != x)
 		memcpy(y, x, batch->rows * sizeof *y);
-	observe(observer, h->config->blocks, PROJECTION_HEAD, batch, h->norm.n, y[0]);
+	observe(observer, h->config->blocks, PROJECTION_HEAD, batch, 0, batch->rows, h->norm.n, y[0]);
 }
 
 size_t head_workspace(const struct head *h, size_t n)

@@ -7,10 +7,10 @@
 #include "model/config.h"
 
 /*
- * on_input() receives the input x[batch->rows][in] of a projection, after an online Hadamard and before any
- * rounding of activations. For the head, `block` is the number of blocks. With on_input = NULL no callback is
- * made, but windows are grouped as for one, so that sums are the same to the bit. Without an observer (NULL)
- * they are not grouped.
+ * on_input() receives the input x[rows][in] of a projection for rows first .. first + rows - 1 of a batch, after
+ * an online Hadamard and before any rounding of activations. forward_part() and forward_stage() pass whole
+ * batches. For the head, `block` is the number of blocks. With on_input = NULL no callback is made, but windows
+ * are grouped as for one, so that sums are the same to the bit. Without an observer (NULL) they are not grouped.
  *
  * In a mixture of experts, on_input() receives the inputs of projections that all tokens pass.
  * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order.
@@ -20,7 +20,7 @@
  */
 struct observer {
 	void (*on_input)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
-		size_t in, const float *x);
+		size_t first, size_t rows, size_t in, const float *x);
 	void *arg;
 	void (*on_expert_input)(void *arg, size_t block, enum projection_name projection, size_t expert,
 		size_t rows, size_t in, const float *x);
@@ -30,9 +30,9 @@ struct observer {
 };
 
 static inline void observe(const struct observer *o, size_t block, enum projection_name projection,
-	const struct batch *batch, size_t in, const float *x)
+	const struct batch *batch, size_t first, size_t rows, size_t in, const float *x)
 {
 	if (o && o->on_input)
-		o->on_input(o->arg, block, projection, batch, in, x);
+		o->on_input(o->arg, block, projection, batch, first, rows, in, x);
 }
 #endif

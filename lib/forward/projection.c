@@ -250,10 +250,10 @@ const float *projection_rotate(const struct projection *s, size_t m, const float
 	return rotate(s, m, x, 0, workspace);
 }
 
-void projection_observe(const struct projection *s, const struct batch *batch, const float *x,
-	struct workspace *workspace, const struct observer *observer)
+void projection_observe(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+	const float *x, struct workspace *workspace, const struct observer *observer)
 {
-	observe(observer, s->block, s->name, batch, s->in, projection_rotate(s, batch->rows, x, workspace));
+	observe(observer, s->block, s->name, batch, first, m, s->in, projection_rotate(s, m, x, workspace));
 }
 
 /* Computes layer i with a rotation of outputs. z: memory for the outputs before the inverse rotation. */
@@ -285,7 +285,7 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 		more = max(more, product_workspace(&s->product[i], m));
 	more = ceil_div(more, sizeof(float)) * sizeof(float);
 	x = (const float (*)[s->in])rotate(s, m, x[0], more + bytes_after(s, m), workspace);
-	observe(observer, s->block, s->name, batch, s->in, x[0]);
+	observe(observer, s->block, s->name, batch, first, m, s->in, x[0]);
 	for (size_t i = 0; i < s->layers; i++) {
 		const struct product *p = &s->product[i];
 		const void *input;

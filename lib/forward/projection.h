@@ -70,12 +70,12 @@ void *workspace_of(struct workspace *w, size_t bytes);
  */
 const float *projection_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
-/* Calls the observer with the input of all rows, as projection_apply() does, and multiplies nothing. */
-void projection_observe(const struct projection *s, const struct batch *batch, const float *x,
-	struct workspace *workspace, const struct observer *observer);
+/* Calls the observer with the input of rows [first, first + m), as projection_apply() does, and multiplies
+ * nothing. */
+void projection_observe(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+	const float *x, struct workspace *workspace, const struct observer *observer);
 /*
- * y[m][stride] = x wᵀ + bias, or y += with `add`, for rows [first, first + m) of the batch. With an observer,
- * these must be all rows. The input is rotated if the layers specify it, observed, rounded once for each
+ * y[m][stride] = x wᵀ + bias, or y += with `add`, for rows [first, first + m) of the batch. The input is rotated if the layers specify it, observed, rounded once for each
  * distinct input scale, and multiplied. Split columns are added. The inverse of a layer's rotation of outputs
  * is applied to its outputs.
  */

@@ -252,12 +252,12 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 
 /* y = the product of the column tiles from i and from j, starting from 0. Numbers below the diagonal may be
  * missing. */
-static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
+static void gram_by_pieces(size_t m, size_t n, size_t width, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
 	const uint16_t x[m][n])
 {
 	const bool pairs = cpu_bf16;
 	const size_t block = STEPS * (pairs ? 2 : 1);
-	const size_t ni = min(TILE_GRAM, n - i), nj = min(TILE_GRAM, n - j);
+	const size_t ni = min(width, n - i), nj = min(width, n - j);
 	_Alignas(64) uint32_t a[TILE_GRAM / PANEL_M][PANEL_STEPS][PANEL_M];
 	_Alignas(64) uint32_t b[TILE_GRAM / PANEL_N][PANEL_STEPS][PANEL_N];
 
@@ -274,10 +274,10 @@ static void gram_by_pieces(size_t m, size_t n, size_t i, size_t j, float y[TILE_
 	}
 }
 
-static void gram_by_blas(size_t m, size_t n, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
+static void gram_by_blas(size_t m, size_t n, size_t width, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
 	const uint16_t x[m][n])
 {
-	size_t ni = min(TILE_GRAM, n - i), nj = min(TILE_GRAM, n - j);
+	size_t ni = min(width, n - i), nj = min(width, n - j);
 	float a[STEPS][TILE_GRAM], b[STEPS][TILE_GRAM];
 
 	for (size_t first = 0; first < m; first += STEPS) {
@@ -301,24 +301,26 @@ void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 	void *workspace)
 {
 	const bool many = blocks * m * n * n > FEW_PRODUCTS;
+	const struct gram_tiles g = gram_tiles(n, TILE_GRAM);
 
 	if (cpu_amx) {
 		tile_gram(blocks, m, n, h, x, workspace);
 		return;
 	}
+	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic)
+	for (size_t t = 0; t < g.per_side * g.per_side; t++) {
+		_Alignas(64) float y[TILE_GRAM][TILE_GRAM];
+		size_t i, j;
 
-	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic) collapse(2)
-	for (size_t i = 0; i < n; i += TILE_GRAM)
-		for (size_t j = 0; j < n; j += TILE_GRAM) {
-			_Alignas(64) float y[TILE_GRAM][TILE_GRAM];
+		if (!gram_tile_at(&g, t, &i, &j) || j >= n)
+			continue;
+		for (size_t s = 0; s < blocks; s++) {
+			(cpu == CPU_AVX512 ? gram_by_pieces : gram_by_blas)(m, n, g.width, i, j, y, x[s]);
+			for (size_t c = 0; c < min(g.width, n - i); c++) {
+				size_t d = i == j ? c : 0;
 
-			for (size_t s = 0; j >= i && s < blocks; s++) {
-				(cpu == CPU_AVX512 ? gram_by_pieces : gram_by_blas)(m, n, i, j, y, x[s]);
-				for (size_t c = 0; c < min(TILE_GRAM, n - i); c++) {
-					size_t d = i == j ? c : 0;
-
-					linalg_sum(min(TILE_GRAM, n - j) - d, &h[i + c][j + d], &y[c][d]);
-				}
+				linalg_sum(min(g.width, n - j) - d, &h[i + c][j + d], &y[c][d]);
 			}
 		}
+	}
 }

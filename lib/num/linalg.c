@@ -8,7 +8,7 @@
 #include "num/clones.h"
 
 /* Constants, not options: results depend on them. */
-enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 640, ROWS_GRAM = 640 };
+enum { TILE_M = 512, TILE_N = 1024, ALIGN_N = 32, TILE_GRAM = 512, ROWS_GRAM = 640 };
 enum { TILE_DOUBLE = 64, DEEP = 512 };
 
 /* Multiplications of a product, and numbers of a pass, below which starting threads costs more than it
@@ -100,10 +100,10 @@ double linalg_orthogonality(size_t n, const double q[n][n])
 }
 
 /* p = xᵀx for the column tiles from i and from j; on the diagonal only the upper triangle. */
-static void gram_tile(size_t m, size_t n, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM],
+static void gram_tile(size_t m, size_t n, size_t width, size_t i, size_t j, float p[TILE_GRAM][TILE_GRAM],
 	const float x[m][n])
 {
-	int ni = (int)min(TILE_GRAM, n - i), nj = (int)min(TILE_GRAM, n - j);
+	int ni = (int)min(width, n - i), nj = (int)min(width, n - j);
 
 	for (size_t s = 0; s < m; s += ROWS_GRAM) {
 		int rows = (int)min(ROWS_GRAM, m - s);
@@ -136,24 +136,44 @@ CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restri
 		y[i] += (double)x[i];
 }
 
+struct gram_tiles gram_tiles(size_t n, size_t widest)
+{
+	const size_t tiles = max(ceil_div(n, widest), n > widest / 2 ? 2 : 1);
+
+	return (struct gram_tiles){ ceil_div(ceil_div(n, tiles), ALIGN_N) * ALIGN_N, tiles };
+}
+
+bool gram_tile_at(const struct gram_tiles *g, size_t t, size_t *i, size_t *j)
+{
+	const size_t row = t % g->per_side, ahead = t / g->per_side + 1;
+	const size_t column = ahead < g->per_side ? row + ahead : row;
+
+	*i = row * g->width;
+	*j = column * g->width;
+	return column < g->per_side;
+}
+
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
 {
 	const bool few = blocks * m * n * n <= FEW_PRODUCTS;
+	const struct gram_tiles g = gram_tiles(n, TILE_GRAM);
 
-	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic) collapse(2)
-	for (size_t i = 0; i < n; i += TILE_GRAM)
-		for (size_t j = 0; j < n; j += TILE_GRAM) {
-			float p[TILE_GRAM][TILE_GRAM];
+	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic)
+	for (size_t t = 0; t < g.per_side * g.per_side; t++) {
+		float p[TILE_GRAM][TILE_GRAM];
+		size_t i, j;
 
-			for (size_t s = 0; j >= i && s < blocks; s++) {
-				gram_tile(m, n, i, j, p, x[s]);
-				for (size_t a = 0; a < min(TILE_GRAM, n - i); a++) {
-					size_t b = i == j ? a : 0;
+		if (!gram_tile_at(&g, t, &i, &j) || j >= n)
+			continue;
+		for (size_t s = 0; s < blocks; s++) {
+			gram_tile(m, n, g.width, i, j, p, x[s]);
+			for (size_t a = 0; a < min(g.width, n - i); a++) {
+				size_t b = i == j ? a : 0;
 
-					linalg_sum(min(TILE_GRAM, n - j) - b, &h[i + a][j + b], &p[a][b]);
-				}
+				linalg_sum(min(g.width, n - j) - b, &h[i + a][j + b], &p[a][b]);
 			}
 		}
+	}
 }
 
 void linalg_mirror(size_t n, float y[n][n], const double h[n][n])
