@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * digest.h -- SHA-256 (FIPS 180-4), by libmd
+ * digest.h -- SHA-256 (FIPS 180-4), by Nettle
  *
  * Digests are DIGEST_DIGITS hexadecimal digits in lower case, to be freed by the caller.
  */
