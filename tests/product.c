@@ -166,7 +166,7 @@ enum { COLUMNS = sizeof columns / sizeof *columns, GROUPS = sizeof groups / size
 
 /* Formats that each row of packed words must support, and the flag of the processor that it needs. */
 static const struct { const char *name; size_t formats; const bool *flag; } packed[] = {
-	{ "packed-fixed", FORMATS - 7, &native_dot }, { "packed-table-avx512", FORMATS - 3, &native_half },
+	{ "packed-fixed", FORMATS - 5, &native_dot }, { "packed-table-avx512", FORMATS - 3, &native_half },
 	{ "packed-integer-avx512", 6, &native_half }, { "packed-half-avx512", 11, &native_half },
 	{ "packed-half-avx2", 11, &native_half }, { "packed-integer-avx2", 6, &native_half },
 	{ "packed-table-avx2", FORMATS - 3, &native_half }, { "packed-plain", FORMATS, NULL },
@@ -243,9 +243,9 @@ static const struct kind kinds[] = {
 	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
 	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16,
 		.integers = true },
-	{ .name = "packed", .packed = true, .storage = "int3", .group = 32, .grid = "int3",
+	{ .name = "packed", .packed = true, .storage = "int3", .group = 32, .grid = "int",
 		.integers = true },
-	{ .name = "packed", .packed = true, .storage = "uint3", .group = 64, .grid = "uint3",
+	{ .name = "packed", .packed = true, .storage = "uint3", .group = 64, .grid = "uint",
 		.integers = true },
 	{ .name = "packed", .packed = true, .storage = "nf3", .grid = "quantiles" },
 	{ .name = "packed, two bits", .packed = true, .storage = "int2", .group = 32, .integers = true },
@@ -272,8 +272,6 @@ static const struct kind kinds[] = {
 static const struct { const char *grid, *avx2[2], *avx512[4]; } choices[] = {
 	{ "int", { "plain", "integer-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
 	{ "uint", { "plain", "integer-avx2" }, { "plain", "integer-avx512", "fixed", "fixed" } },
-	{ "int3", { "plain", "integer-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
-	{ "uint3", { "plain", "integer-avx2" }, { "plain", "integer-avx512", "plain", "integer-avx512" } },
 	{ "small", { "plain", "half-avx2" }, { "plain", "table-avx512", "fixed", "fixed" } },
 	{ "large", { "plain", "half-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },
 	{ "quantiles", { "plain", "table-avx2" }, { "plain", "table-avx512", "plain", "table-avx512" } },

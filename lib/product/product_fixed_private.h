@@ -58,13 +58,26 @@ FIXED static void fixed_place(const struct packed *p, size_t n, struct fixed_inp
 	}
 }
 
-/* Weights of a chunk as bytes: v[0] of even nibbles of the words, v[1] of odd ones. Fifth bits are moved to
- * bit 4. */
-FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i table)
+/* The 3-bit codes of a chunk, two to a byte: low bits of an even and of an odd column, then their third bits
+ * in bits 4 and 5. Each 64 bits of `both` have the low bits of 16 codes, and the third bits of their block. */
+FIXED_INLINE __m512i pairs_of_three(const uint32_t *w)
 {
-	const __m512i low = avx512_low(w, bits);
+	const __m512i at = _mm512_setr_epi32(0, 2, 1, 2, 3, 5, 4, 5, 6, 8, 7, 8, 9, 11, 10, 11);
+	const __m512i both = _mm512_permutexvar_epi32(at, _mm512_maskz_loadu_epi32(0xfff, w));
+	const __m512i low = _mm512_broadcast_i64x2(_mm_set1_epi64x(0x1c1814100c080400));
+	/* 32 + column - 4, for the second 16 codes of a block 16 more */
+	const __m512i third = _mm512_broadcast_i64x2(_mm_set_epi64x(0x3a38363432302e2c, 0x2a28262422201e1c));
 
-	v[0] = low, v[1] = _mm512_srli_epi16(low, 4);
+	return _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(third, both),
+		_mm512_multishift_epi64_epi8(low, both), _mm512_set1_epi8(0x30), 0xe4);
+}
+
+/* Weights of a chunk as bytes: v[0] of even nibbles of the words, v[1] of odd ones; of 3 bits, of even and of odd
+ * columns. Fifth bits are moved to bit 4. */
+FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, const __m512i table[2])
+{
+	v[0] = bits == 3 ? pairs_of_three(w) : avx512_low(w, bits);
+	v[1] = bits == 3 ? v[0] : _mm512_srli_epi16(v[0], 4);
 	if (bits == 5) {
 		const __m512i at = _mm512_setr_epi32(0, 0, 0, 0, 5, 5, 5, 5, 10, 10, 10, 10, 15, 15, 15, 15);
 		const __m128i bit = _mm_set_epi64x(0x0d0f1d1f11130103, 0x15170507191b090b);
@@ -76,8 +89,8 @@ FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, __m512i tab
 		v[0] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(even, max), v[0], fifth, 0xe4);
 		v[1] = _mm512_ternarylogic_epi32(_mm512_multishift_epi64_epi8(odd, max), v[1], fifth, 0xe4);
 	}
-	v[0] = _mm512_permutexvar_epi8(v[0], table);
-	v[1] = _mm512_permutexvar_epi8(v[1], table);
+	v[0] = _mm512_permutexvar_epi8(v[0], table[0]);
+	v[1] = _mm512_permutexvar_epi8(v[1], table[1]);
 }
 
 FIXED_INLINE __m512i dot(__m512i sum, const __m512i v[2], const int8_t x[INPUT_CHUNK])
@@ -123,7 +136,7 @@ FIXED_INLINE void fixed_streams(const struct packed *p, int bits, bool narrow, b
 	const size_t all = pack_words(bits, p->l->in), whole = all / words;
 	const size_t each = chunks_of_group(p->l, INPUT_CHUNK), step = scales_of_row(p->l);
 	const bool uneven = p->l->group > 0 && p->l->group % INPUT_CHUNK;
-	const __m512i table = _mm512_loadu_si512(p->integer);
+	const __m512i table[2] = { _mm512_loadu_si512(p->integer[0]), _mm512_loadu_si512(p->integer[1]) };
 	__m512 sum[PRODUCT_FEW][STREAMS];
 
 	for (size_t t = 0; t < m; t++)
@@ -196,15 +209,19 @@ FIXED_INLINE void fixed_some(const struct packed *p, int bits, bool narrow, bool
 FIXED static void rows_fixed(const struct packed *p, size_t m, size_t n, float y[m][ROW_PANEL],
 	const uint32_t *w, const float *scale, const uint8_t *zero, const struct fixed_input *x)
 {
-	switch ((p->l->storage.bits == 5) + 2 * p->int16 + 4 * (zero != NULL)) {
-	case 0: ROWS(4, false, false);
-	case 1: ROWS(5, false, false);
-	case 2: ROWS(4, true, false);
-	case 3: ROWS(5, true, false);
-	case 4: ROWS(4, false, true);
-	case 5: ROWS(5, false, true);
-	case 6: ROWS(4, true, true);
-	case 7: ROWS(5, true, true);
+	switch (4 * p->l->storage.bits + 2 * p->int16 + (zero != NULL)) {
+	case 12: ROWS(3, false, false);
+	case 13: ROWS(3, false, true);
+	case 14: ROWS(3, true, false);
+	case 15: ROWS(3, true, true);
+	case 16: ROWS(4, false, false);
+	case 17: ROWS(4, false, true);
+	case 18: ROWS(4, true, false);
+	case 19: ROWS(4, true, true);
+	case 20: ROWS(5, false, false);
+	case 21: ROWS(5, false, true);
+	case 22: ROWS(5, true, false);
+	case 23: ROWS(5, true, true);
 	}
 }
 #undef ROWS

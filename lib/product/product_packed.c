@@ -34,7 +34,7 @@ struct packed {
 	float table[32];		/* value of each code */
 	float unit;			/* fixed: unit of the integers; half: values / half numbers */
 	int offset;			/* fixed: makes the integers nonnegative */
-	uint8_t integer[64];		/* fixed: value/unit + offset, twice */
+	uint8_t integer[2][64];		/* fixed: value/unit + offset of the codes of v[0] and v[1] in weights() */
 	int no_zero;			/* integer: used as the zero point if the format has none */
 	uint8_t byte[2][ZERO_MAX + 17];	/* integer: low and high byte of -ZERO_MAX .. 16 as bfloat16 */
 };
@@ -75,7 +75,8 @@ static size_t group_of_word(const struct linear *l, size_t word)
 /*
  * Index of column i of a chunk in the prepared inputs. Floats are in steps of two vectors, in which code i
  * of its word is in half h of step k. Looked-up bytes are in vectors of even and of odd bytes. Bytes of
- * fixed point are in the order of nibbles. Words of three bits are as in product_float_private.h.
+ * fixed point are in the order of nibbles, of three bits even columns, then odd ones. Other words of three bits are as
+ * in product_float_private.h.
  */
 static size_t place_in_chunk(const struct packed *p, size_t i)
 {
@@ -87,7 +88,10 @@ static size_t place_in_chunk(const struct packed *p, size_t i)
 
 	switch (p->variant) {
 	case PACKED_PLAIN: return i;
-	case PACKED_FIXED: return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
+	case PACKED_FIXED:
+		if (three)
+			return i % 2 * INPUT_CHUNK / 2 + i / 2;
+		return k % 2 * INPUT_CHUNK / 2 + 4 * word + 2 * h + k / 2;
 	case PACKED_HALF: return chunk + 2 * k * lanes + word % lanes * 2 + h;
 	case PACKED_INTEGER:
 		if (!five)
@@ -432,8 +436,11 @@ static bool is_fixed(struct packed *w, const struct format *f)
 {
 	w->unit = format_unit(f, FIXED_LARGEST);
 	w->offset = w->unit > 0 ? (int)(f->max / w->unit) : 0;
-	for (int c = 0; w->unit > 0 && c < 64; c++)
-		w->integer[c] = (uint8_t)((int)(w->table[c % 32] / w->unit) + w->offset);
+	for (int i = 0; w->unit > 0 && i < 128; i++) {
+		const int v = i / 64, c = f->bits == 3 ? (i >> 2 * v & 3) | (i >> (4 + v) & 1) << 2 : i % 32;
+
+		w->integer[v][i % 64] = (uint8_t)((int)(w->table[c] / w->unit) + w->offset);
+	}
 	return w->unit > 0;
 }
 
@@ -458,7 +465,7 @@ bool packed_fits(const struct product_row *row, const struct linear *l)
 	const bool is_supported = row->variant == PACKED_PLAIN ||
 		(row->variant == PACKED_FIXED ? cpu_dot : cpu_half);
 	const int bits = l->storage.bits;
-	const int narrowest = row->variant == PACKED_FIXED || row->variant == PACKED_HALF ? 4 : 3;
+	const int narrowest = row->variant == PACKED_HALF ? 4 : 3;
 	const bool whole = !l->group_index && (l->group <= 0 || l->group % CODE_BLOCK == 0);
 	struct packed w;
 

@@ -24,7 +24,7 @@
 enum packed_variant { PACKED_PLAIN, PACKED_HALF, PACKED_INTEGER, PACKED_TABLE, PACKED_FIXED };
 
 /*
- * Supports layers that are packed in 3 to 5 bits (half and fixed: 4 or 5), without a compute format, in
+ * Supports layers that are packed in 3 to 5 bits (half: 4 or 5), without a compute format, in
  * groups of whole blocks of 32 columns in storage order.
  */
 bool packed_fits(const struct product_row *row, const struct linear *l);
