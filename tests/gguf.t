@@ -102,7 +102,8 @@ warns "warns that 'add no space' is lost" 'leaves out that no space is added' \
 model-export -q --to gguf -o said.gguf said-pairs.h5 && model-import -q said.gguf -o again.h5
 ok "a token's merges are kept in another order; an id without a token gets one" py pairs again.h5
 model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5
-is 'the chat template and the padding' "$(py texts_said said.gguf again.h5)" 'chat 6'
+is 'the chat templates, the padding and the end' "$(py texts_said said.gguf again.h5)" \
+	"chat 6 <tool> <|end|> [{'name': 'other', 'template': 'x'}]"
 warns 'a tokenizer without the name of its pre-tokenizer' \
 	'tokenizer.ggml.pre: is missing; words are cut as llama.cpp does' \
 	model-import bpe-none.gguf -o none.h5

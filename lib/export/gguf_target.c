@@ -11,6 +11,7 @@
 #include "export/export_codes.h"
 #include "export/folder_target.h"
 #include "export/ggml_encode.h"
+#include "import/gguf_chat.h"
 #include "import/gguf_layout.h"
 #include "import/gguf_metadata.h"
 #include "import/gguf_output.h"

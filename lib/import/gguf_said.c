@@ -289,27 +289,3 @@ char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text
 	json_decref(root);
 	return why;
 }
-
-/* The template; of a list of templates, the one with the name default. */
-static const char *template_of(const json_t *t)
-{
-	for (size_t i = 0; i < json_array_size(t); i++) {
-		const char *name = word(json_array_get(t, i), "name");
-
-		if (name && !strcmp(name, "default"))
-			return word(json_array_get(t, i), "template");
-	}
-	return json_string_value(t);
-}
-
-void gguf_put_chat(struct gguf_output *o, char *const text[TEXTS])
-{
-	const char *config = text[TEXT_TOKENIZER_CONFIG], *chat = text[TEXT_CHAT];
-	json_t *root = config && !chat ? json_loads(config, 0, NULL) : NULL;
-
-	if (root)
-		chat = template_of(json_object_get(root, "chat_template"));
-	if (chat)
-		gguf_put_text(o, GGUF_CHAT, chat);
-	json_decref(root);
-}

@@ -28,6 +28,4 @@
  */
 char *gguf_put_tokenizer(struct gguf_output *o, const char *to, char *const text[TEXTS],
 	const struct config *c);
-/* Writes tokenizer.chat_template, from chat_template.jinja or tokenizer_config.json. */
-void gguf_put_chat(struct gguf_output *o, char *const text[TEXTS]);
 #endif

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "import/ggml.h"
 #include "import/gguf.h"
+#include "import/gguf_chat.h"
 #include "import/gguf_config_private.h"
 #include "import/gguf_tokenizer_private.h"
 
@@ -217,7 +218,7 @@ static void open_file(struct source *s)
 	s->config_name = xformat("%s", s->path);
 	s->text[TEXT_CONFIG] = gguf_config(d->g, s->path, row, &d->sizes);
 	s->text[TEXT_TOKENIZER] = gguf_tokenizer(d->g, s->path);
-	s->text[TEXT_CHAT] = gguf_string(d->g, GGUF_CHAT);
+	gguf_read_chat(d->g, s->path, s->text);
 	for (size_t i = 0; i < gguf_count(d->g); i++) {
 		const struct gguf_tensor *t = gguf_at(d->g, i);
 

@@ -44,6 +44,7 @@ struct gguf_name {
 #define GGUF_ADD_EOS "tokenizer.ggml.add_eos_token"
 #define GGUF_ADD_PREFIX "tokenizer.ggml.add_space_prefix"
 #define GGUF_CHAT "tokenizer.chat_template"
+#define GGUF_CHATS "tokenizer.chat_templates"	/* names of others, which follow GGUF_CHAT "." */
 /* After "ARCHITECTURE."; it is read before the row is known. */
 #define GGUF_EXPERT_COUNT "expert_count"
 /* Tensors that a configuration depends on. */

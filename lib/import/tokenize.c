@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/history.h"
+#include "import/chat.h"
 #include "import/source.h"
 #include "io/contents.h"
 #include "model/config.h"
@@ -38,7 +39,10 @@ struct vocabulary vocabulary_open(const char *path)
 	if (s) {
 		v.name = xformat("%s: tokenizer", path);
 		v.json = s->text[TEXT_TOKENIZER];
-		s->text[TEXT_TOKENIZER] = NULL;	/* v owns it now */
+		for (int i = TEXT_TOKENIZER; i < TEXTS; i++) {
+			v.text[i] = i == TEXT_TOKENIZER ? NULL : s->text[i];
+			s->text[i] = NULL;	/* v owns them now */
+		}
 	} else {
 		v.part = part_open(path, "model");
 		v.name = xformat("%s: /tokenizer", path);
@@ -85,6 +89,8 @@ void vocabulary_close(struct vocabulary *v)
 	if (v->part)
 		part_close(v->part);
 	free(v->name), free(v->json);
+	for (int i = 0; i < TEXTS; i++)
+		free(v->text[i]);
 }
 
 struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char text[n], bool special)
@@ -100,37 +106,105 @@ struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char 
 	return k;
 }
 
-/* Texts, each ended by NUL. */
+/* Several texts, each a sequence. */
 struct texts {
 	struct encoding all;
-	size_t n;
+	size_t n, room;
 	int64_t *first;			/* [n + 1] */
+	bool newline;			/* the last one ends in a newline */
 };
 
+/* Doubles the room when it is full, so that many texts take linear time. */
+static void add_text(const struct vocabulary *v, struct texts *y, size_t n, const char text[n], bool special)
+{
+	struct encoding k = vocabulary_ids(v, n, text, special);
+
+	if (y->all.n + k.n > y->room || !y->first) {
+		y->room = 2 * (y->all.n + k.n) + 64;
+		y->all.id = xgrow(y->all.id, y->room, sizeof *k.id);
+		y->all.bytes = xgrow(y->all.bytes, y->room, sizeof *k.bytes);
+	}
+	y->first = xgrow(y->first, y->n + 2, sizeof *y->first);
+	y->first[y->n++] = (int64_t)y->all.n;
+	if (k.n) {
+		memcpy(y->all.id + y->all.n, k.id, k.n * sizeof *k.id);
+		memcpy(y->all.bytes + y->all.n, k.bytes, k.n * sizeof *k.bytes);
+	}
+	y->all.n += k.n;
+	y->first[y->n] = (int64_t)y->all.n;
+	y->newline = text[n - 1] == '\n';
+	encoding_free(&k);
+}
+
+/* Texts that are each ended by NUL. */
 static struct texts encode_each(const struct vocabulary *v, const char *name, size_t n, const char text[n],
 	bool special)
 {
-	struct texts y = { .first = xalloc(1, sizeof *y.first) };
+	struct texts y = { 0 };
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0, length; i < n; i += length + 1) {
 		const char *end = memchr(text + i, '\0', n - i);
-		const size_t length = end ? (size_t)(end - text) - i : n - i;
-		struct encoding k;
 
+		length = end ? (size_t)(end - text) - i : n - i;
 		if (!length)
 			die("%s: text %zu is empty", name, y.n);
-		k = vocabulary_ids(v, length, text + i, special);
-		y.all.id = xgrow(y.all.id, y.all.n + k.n, sizeof *k.id);
-		y.all.bytes = xgrow(y.all.bytes, y.all.n + k.n, sizeof *k.bytes);
-		memcpy(y.all.id + y.all.n, k.id, k.n * sizeof *k.id);
-		memcpy(y.all.bytes + y.all.n, k.bytes, k.n * sizeof *k.bytes);
-		y.all.n += k.n;
-		y.first = xgrow(y.first, ++y.n + 1, sizeof *y.first);
-		y.first[y.n] = (int64_t)y.all.n;
-		encoding_free(&k);
-		i += length;
+		add_text(v, &y, length, text + i, special);
 	}
 	return y;
+}
+
+/* Conversations, one a line. */
+static struct texts encode_conversations(const struct vocabulary *v, const struct chat *c, const char *name,
+	size_t n, const char text[n])
+{
+	struct texts y = { 0 };
+
+	for (size_t at = 0, length, line = 1; at < n; at += length + 1, line++) {
+		const char *end = memchr(text + at, '\n', n - at);
+		char *where = xformat("%s:%zu", name, line), *made;
+		size_t bytes;
+
+		length = end ? (size_t)(end - (text + at)) : n - at;
+		if (strspn(text + at, " \t\r\n") < length) {
+			error_prefix(where);
+			made = chat_text(c, length, text + at, &bytes);
+			if (!bytes)
+				die("the chat template makes an empty text of this conversation");
+			add_text(v, &y, bytes, made, true);
+			free(made);
+		}
+		error_prefix(NULL);
+		free(where);
+	}
+	if (!y.n)
+		die("%s: holds no conversation, expected JSON, one per line", name);
+	return y;
+}
+
+/* Writes ids with what describes them. sequences NULL: one. */
+static void write_tokens(const struct vocabulary *v, struct output *out, const struct encoding *k,
+	bool newline, const struct texts *sequences)
+{
+	output_start(out, 0, 1);
+	if (v->part)
+		output_history(out, "model", v->part);
+	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k->id, k->n));
+	tokens_write_digest(out, k->n, k->id);
+	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
+	output_integer(out, "/tokens", "newline", !newline ? NEWLINE_NONE :
+		k->bytes[k->n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN);
+	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k->bytes, k->n));
+	if (sequences)
+		output_write(out, "/sequence", tensor_1d(TENSOR_I64, sequences->first, sequences->n + 1));
+	output_end(out);
+	output_close(out);
+}
+
+/* Notes the digest of an input, or of a template. */
+static void note(const char *what, char *digest)
+{
+	history_note(what, digest);
+	free(digest);
 }
 
 void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null)
@@ -138,34 +212,54 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 	struct output *out = output_open(to, "tokens");
 	const char *name = strcmp(path, "-") ? path : "<stdin>";
 	size_t n;
-	char *text = contents_read(path, SIZE_MAX / 4, &n), *digest;
+	char *text = contents_read(path, SIZE_MAX / 4, &n);
 	struct texts texts = { 0 };
 	struct encoding k;
-	enum newline newline;
+	bool newline;
 
 	if (!n)
 		die("%s: the text is empty", name);
 	if (null)
 		texts = encode_each(v, name, n, text, special);
 	k = null ? texts.all : vocabulary_ids(v, n, text, special);
-	newline = text[n - 1] != '\n' ? NEWLINE_NONE : k.bytes[k.n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN;
-	digest = digest_of(n, text);
-	history_note("text-sha256", digest);
-	free(text), free(digest);
-
-	output_start(out, 0, 1);
-	if (v->part)
-		output_history(out, "model", v->part);
-	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k.id, k.n));
-	tokens_write_digest(out, k.n, k.id);
-	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
-	output_integer(out, "/tokens", "newline", newline);
-	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k.bytes, k.n));
-	if (null)
-		output_write(out, "/sequence", tensor_1d(TENSOR_I64, texts.first, texts.n + 1));
-	output_end(out);
-	output_close(out);
+	newline = text[n - 1] == '\n';
+	note("text-sha256", digest_of(n, text));
+	free(text);
+	write_tokens(v, out, &k, newline, null ? &texts : NULL);
 	encoding_free(&k);
+	free(texts.first);
+}
+
+/* The texts of the model. */
+static void texts_of(const struct vocabulary *v, char *text[TEXTS])
+{
+	for (int i = 0; i < TEXTS; i++)
+		text[i] = v->part ? part_has(v->part, text_rows[i].path) ?
+			part_string(v->part, text_rows[i].path) : NULL : v->text[i];
+}
+
+void vocabulary_encode_chat(const struct vocabulary *v, const char *path, const char *to,
+	const char *template, const char *date)
+{
+	struct output *out = output_open(to, "tokens");
+	const char *name = strcmp(path, "-") ? path : "<stdin>";
+	char *of_model[TEXTS], *text;
+	struct texts texts;
+	struct chat *c;
+	size_t n;
+
+	texts_of(v, of_model);
+	c = chat_open(v->path, of_model, template, date);
+	text = contents_read(path, SIZE_MAX / 4, &n);
+	texts = encode_conversations(v, c, name, n, text);
+	note("text-sha256", digest_of(n, text));
+	note("template-sha256", chat_digest(c));
+	free(text);
+	chat_close(c);
+	for (int i = 0; v->part && i < TEXTS; i++)
+		free(of_model[i]);
+	write_tokens(v, out, &texts.all, texts.newline, &texts);
+	encoding_free(&texts.all);
 	free(texts.first);
 }
 

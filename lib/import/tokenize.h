@@ -5,6 +5,7 @@
  *	struct vocabulary v = vocabulary_open(path);
  *
  *	vocabulary_encode(&v, text, tokens, special, null);
+	vocabulary_encode_chat(&v, text, tokens, template, date);
  *	vocabulary_decode(&v, tokens, text);
  *	vocabulary_close(&v);
  *
@@ -14,6 +15,7 @@
 #define IMPORT_TOKENIZE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "import/texts.h"
 #include "io/part.h"
 #include "model/config.h"
 #include "text/tokenizer.h"
@@ -22,6 +24,7 @@
 struct vocabulary {
 	const char *path;		/* of the model, or "--bytes" */
 	char *name, *json;		/* of the tokenizer, and its text */
+	char *text[TEXTS];		/* of a source, for chat templates; NULL: absent */
 	struct tokenizer *t;
 	struct part *part;		/* of a model file */
 	size_t size;
@@ -42,6 +45,11 @@ struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char 
 /* Writes the text at `path` as a tokens file. null: the input has several texts, each ended by NUL (optional
  * after the last), and each becomes a sequence (/sequence). An empty text is an error. */
 void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null);
+/* Writes the conversations at `path`, JSON lines (import/chat.h), as a tokens file: each becomes a sequence,
+ * the text that the model's chat template of this name makes of it, with special tokens read. Blank lines
+ * are skipped. date: "YYYY-MM-DD" or NULL. */
+void vocabulary_encode_chat(const struct vocabulary *v, const char *path, const char *to,
+	const char *template, const char *date);
 /* Writes the tokens file at `path` as a text. If another tokenizer made it, a warning is printed. A file of
  * another number of ids, or an id without a token, is an error. */
 void vocabulary_decode(const struct vocabulary *v, const char *path, const char *to);

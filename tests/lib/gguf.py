@@ -448,6 +448,7 @@ def said():
             f['tokenizer'] = t if isinstance(t, str) else json.dumps(t)
             if name == 'texts':
                 chat = [dict(name='other', template='x'), dict(name='default', template='chat')]
+                del f['tokenizer_config']
                 f['tokenizer_config'] = json.dumps(dict(pad_token=dict(content='<tool>'), chat_template=chat))
 
     def part(t, i):
@@ -504,7 +505,9 @@ def texts_said(path, again):
     key = b'tokenizer.ggml.padding_token_id'
     kind, id = struct.unpack_from('<II', raw, raw.index(key) + len(key))
     assert kind == 4
-    print(h5py.File(again)['chat_template'][()].decode(), id)
+    with h5py.File(again) as f:
+        config = json.loads(f['tokenizer_config'][()])
+        print(f['chat_template'][()].decode(), id, config['pad_token'], config['eos_token'], config['chat_template'])
 
 
 def same_text(name, one, other):

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * template.h -- chat templates: the part of Jinja that templates of models use
+ *
+ * A template is a text with statements {% %}, outputs {{ }} and comments {# #}. It is run with variables,
+ * and gives a text, byte for byte the one of jinja2 with the settings of transformers: trim_blocks and
+ * lstrip_blocks are on, and one newline at the end of the template is removed.
+ *
+ * Statements: set, for (with a condition and else), if. Tests, filters, methods and functions are rows of
+ * the tables in template_call.c and template_text.c. Everything else (macros, blocks, includes, raw,
+ * generation, break, **, star arguments, ...) is refused by name and line when the template is read. What
+ * Python would print in a form that depends on its version or on an address (ranges, iterators,
+ * namespaces) is refused when it is printed.
+ *
+ * Limits, so that every template ends: TEMPLATE_STEPS evaluations, TEMPLATE_MEMORY bytes of values and
+ * text, TEMPLATE_DEPTH levels of nesting of expressions, statements and values, and numbers of 64 bits.
+ *
+ *	struct template *t = template_read(name, n, text);
+ *
+ *	text = template_run(t, variables, date, &n);	any number of times
+ *	template_free(t);
+ *
+ * All errors are fatal, with the message "NAME:LINE: what is wrong", LINE being that of the template.
+ *
+ * Source: https://jinja.palletsprojects.com/en/stable/templates (version 3.1);
+ * https://github.com/huggingface/transformers (utils/chat_template_utils.py).
+ */
+#ifndef TEXT_TEMPLATE_H
+#define TEXT_TEMPLATE_H
+#include <jansson.h>
+#include <stddef.h>
+
+enum { TEMPLATE_STEPS = 20000000, TEMPLATE_DEPTH = 200, TEMPLATE_MEMORY = 512 << 20 };
+
+struct template;
+
+/* Reads a template of n bytes, which must be UTF-8. name: for messages, borrowed. */
+struct template *template_read(const char *name, size_t n, const char text[n]);
+void template_free(struct template *t);
+
+/* The text that the template makes of the variables, members of an object; *n is its length. The caller
+ * frees it. date: "YYYY-MM-DD", the day of strftime_now(), at midnight; NULL: a call is an error. */
+char *template_run(const struct template *t, const json_t *variables, const char *date, size_t *n);
+#endif
