@@ -68,7 +68,7 @@ VQ8      := $(patsubst %,$(BUILD)/vq8/%.o,lib/num/format lib/transform/quantizer
 VQ8_BIN  := $(patsubst %,$(BUILD)/vq8/bin/%,awq-scale dpq-run eval-ppl exmy-pack exmy-sweep fbq-run msq-calib tensor-diff \
 	tensor-join tensor-stats)
 SCRIPTS  := $(wildcard tests/*.t)
-READERS  := safetensors tokenizer part gguf image
+READERS  := safetensors tokenizer template part gguf image
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
 BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches $(BUILD)/tests/bench/modality
 FAULT    := $(BUILD)/tests/fault/fault

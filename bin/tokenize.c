@@ -26,7 +26,8 @@ static const struct tool tool = {
 		"tokens.",
 	.examples = "  tokenize --bytes README.md -o text.h5\n"
 		"  tokenize --bytes README.md | tokenize --bytes --decode -o text.md\n"
-		"  tokenize --chat --model model.h5 conversations.jsonl -o calib.h5",
+		"  echo '[{\"role\": \"user\", \"content\": \"once\"}]' > conversations.jsonl\n"
+		"  tokenize --chat --model instruct conversations.jsonl -o calib.h5",
 };
 
 /* Whether a text is a date YYYY-MM-DD. */

@@ -36,6 +36,7 @@ printf '%s\000%s' "$text" "$text" >texts
 tokenize --special --null --model m texts -o texts.h5
 ok 'ids are those of the texts, with special tokens, one sequence for each conversation' \
 	sh -c 'for d in tokens bytes sequence; do h5diff chats.h5 texts.h5 /$d || exit 1; done'
+is 'no BOS belongs before them' "$(py attr chats.h5 tokens add_bos) $(py attr chats.h5 tokens bos_id)" '0 256'
 is 'the history has the options, and digests of the conversations and of the template' "$(py history chats.h5)" \
 	"tokenize $(cat "$top/VERSION") --chat text-sha256:$(sha256sum <chats.jsonl | cut -d' ' -f1) \
 template-sha256:$(sha256sum <m/chat_template.jinja | cut -d' ' -f1)"

@@ -3,7 +3,8 @@
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" . &&
-	cp "$top/tests/fuzz/seeds/image/rgb8.png" picture.png
+	cp "$top/tests/fuzz/seeds/image/rgb8.png" picture.png && cp -R "$top/tests/tiny" instruct &&
+	echo '{{ messages[0].content }}' >instruct/chat_template.jinja
 
 examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
 examples ptqtools.7 > script

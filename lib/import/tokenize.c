@@ -183,14 +183,14 @@ static struct texts encode_conversations(const struct vocabulary *v, const struc
 
 /* Writes ids with what describes them. sequences NULL: one. */
 static void write_tokens(const struct vocabulary *v, struct output *out, const struct encoding *k,
-	bool newline, const struct texts *sequences)
+	bool newline, const struct texts *sequences, bool add_bos)
 {
 	output_start(out, 0, 1);
 	if (v->part)
 		output_history(out, "model", v->part);
 	output_write(out, "/tokens", tensor_1d(TENSOR_I32, k->id, k->n));
 	tokens_write_digest(out, k->n, k->id);
-	tokens_describe(out, v->json, v->bos, v->add_bos, v->size);
+	tokens_describe(out, v->json, v->bos, add_bos, v->size);
 	output_integer(out, "/tokens", "newline", !newline ? NEWLINE_NONE :
 		k->bytes[k->n - 1] == 1 ? NEWLINE_ALONE : NEWLINE_WITHIN);
 	output_write(out, "/bytes", tensor_1d(TENSOR_U16, k->bytes, k->n));
@@ -225,7 +225,7 @@ void vocabulary_encode(const struct vocabulary *v, const char *path, const char 
 	newline = text[n - 1] == '\n';
 	note("text-sha256", digest_of(n, text));
 	free(text);
-	write_tokens(v, out, &k, newline, null ? &texts : NULL);
+	write_tokens(v, out, &k, newline, null ? &texts : NULL, v->add_bos);
 	encoding_free(&k);
 	free(texts.first);
 }
@@ -258,7 +258,7 @@ void vocabulary_encode_chat(const struct vocabulary *v, const char *path, const 
 	chat_close(c);
 	for (int i = 0; v->part && i < TEXTS; i++)
 		free(of_model[i]);
-	write_tokens(v, out, &texts.all, texts.newline, &texts);
+	write_tokens(v, out, &texts.all, texts.newline, &texts, false);	/* the template writes a BOS */
 	encoding_free(&texts.all);
 	free(texts.first);
 }

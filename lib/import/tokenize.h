@@ -47,7 +47,7 @@ struct encoding vocabulary_ids(const struct vocabulary *v, size_t n, const char 
 void vocabulary_encode(const struct vocabulary *v, const char *path, const char *to, bool special, bool null);
 /* Writes the conversations at `path`, JSON lines (import/chat.h), as a tokens file: each becomes a sequence,
  * the text that the model's chat template of this name makes of it, with special tokens read. Blank lines
- * are skipped. date: "YYYY-MM-DD" or NULL. */
+ * are skipped. The attribute add_bos is 0, since templates write the BOS. date: "YYYY-MM-DD" or NULL. */
 void vocabulary_encode_chat(const struct vocabulary *v, const char *path, const char *to,
 	const char *template, const char *date);
 /* Writes the tokens file at `path` as a text. If another tokenizer made it, a warning is printed. A file of

@@ -10,7 +10,7 @@
 #include "text/utf8.h"
 
 enum {
-	LONGEST = 3,			/* code points that one becomes */
+	LONGEST = 3,			/* code points that one becomes; times as many bytes */
 	IOTA = 0x399, YPOGEGRAMMENI = 0x345, SIGMA = 0x3a3, FINAL_SIGMA = 0x3c2,
 };
 
@@ -122,10 +122,10 @@ static size_t title(const struct properties *p, uint32_t c, uint32_t to[LONGEST]
 	return n;
 }
 
-char *casing_make(enum casing casing, size_t n, const char text[n], size_t *length)
+char *casing_make(enum casing casing, size_t n, const char *text, size_t *length)
 {
 	struct properties p = { NULL, NULL };
-	char *y = xalloc(4 * LONGEST * n + 1, 1), *padded = xalloc(n + 4, 1);
+	char *y = xalloc(LONGEST * n + 1, 1), *padded = xalloc(n + 4, 1);
 	size_t k = 0;
 	bool valid, after = false;
 

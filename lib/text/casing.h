@@ -15,5 +15,5 @@
 enum casing { CASING_UPPER, CASING_LOWER, CASING_TITLE };
 
 /* n bytes of valid UTF-8; *length: bytes of the result. */
-char *casing_make(enum casing casing, size_t n, const char text[n], size_t *length);
+char *casing_make(enum casing casing, size_t n, const char *text, size_t *length);
 #endif

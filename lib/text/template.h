@@ -30,12 +30,12 @@
 #include <jansson.h>
 #include <stddef.h>
 
-enum { TEMPLATE_STEPS = 20000000, TEMPLATE_DEPTH = 200, TEMPLATE_MEMORY = 512 << 20 };
+enum { TEMPLATE_STEPS = 20000000, TEMPLATE_DEPTH = 200, TEMPLATE_MEMORY = 256 << 20 };
 
 struct template;
 
 /* Reads a template of n bytes, which must be UTF-8. name: for messages, borrowed. */
-struct template *template_read(const char *name, size_t n, const char text[n]);
+struct template *template_read(const char *name, size_t n, const char *text);
 void template_free(struct template *t);
 
 /* The text that the template makes of the variables, members of an object; *n is its length. The caller

@@ -70,7 +70,8 @@ static struct value call_range(struct call *c)
 {
 	enum { MOST = 100000 };		/* as in jinja2's sandbox */
 	int64_t part[3] = { 0, 0, 1 };
-	const struct value y = value_list(c->r, FORM_RANGE, 0);
+	uint64_t distance = 0, stride, length;
+	struct value y;
 	const int n = c->arg[2].kind != VALUE_ABSENT ? 3 : c->arg[1].kind != VALUE_ABSENT ? 2 : 1;
 
 	for (int i = 0; i < n; i++) {
@@ -82,13 +83,16 @@ static struct value call_range(struct call *c)
 	}
 	if (!part[2])
 		template_fail(c->r, "the step of range() is 0");
-	for (int64_t i = part[0]; part[2] > 0 ? i < part[1] : i > part[1]; ) {
-		if (y.list->n == MOST)
-			template_fail(c->r, "range() has more than %d numbers", MOST);
-		list_add(c->r, y, value_integer(i));
-		if (__builtin_add_overflow(i, part[2], &i))
-			break;
-	}
+	stride = part[2] > 0 ? (uint64_t)part[2] : -(uint64_t)part[2];
+	if (part[2] > 0 ? part[1] > part[0] : part[1] < part[0])
+		distance = part[2] > 0 ? (uint64_t)part[1] - (uint64_t)part[0] :
+			(uint64_t)part[0] - (uint64_t)part[1];
+	length = distance / stride + (distance % stride != 0);
+	if (length > MOST)
+		template_fail(c->r, "range() has more than %d numbers", MOST);
+	y = value_list(c->r, FORM_RANGE, length);
+	for (uint64_t i = 0; i < length; i++)
+		list_add(c->r, y, value_integer(part[0] + (int64_t)i * part[2]));
 	return y;
 }
 
@@ -413,7 +417,7 @@ static size_t parameter(const char *names, struct span name, size_t *n)
 }
 
 struct value template_call(struct run *r, const struct callee *f, struct value self, size_t n,
-	const struct argument all[n])
+	const struct argument *all)
 {
 	struct call c = { .r = r, .self = self, .given = n, .all = all };
 	size_t most;

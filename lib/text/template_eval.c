@@ -332,13 +332,14 @@ static bool is_sequence(struct value v)
 
 static struct value join(struct run *r, struct value a, struct value b)
 {
-	struct builder text = { .r = r };
 	struct value y;
 
 	if (a.kind == VALUE_TEXT) {
-		build(&text, a.text.n, a.text.s);
-		build(&text, b.text.n, b.text.s);
-		return built(&text);
+		char *text = template_memory(r, a.text.n + b.text.n + 1, 1);
+
+		memcpy(text, a.text.s, a.text.n);
+		memcpy(text + a.text.n, b.text.s, b.text.n);
+		return value_text(text, a.text.n + b.text.n);
 	}
 	y = value_list(r, a.list->form, a.list->n + b.list->n);
 	for (size_t i = 0; i < a.list->n; i++)

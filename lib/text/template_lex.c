@@ -303,7 +303,7 @@ static char *normal(struct template *t, size_t *n, const char *text)
 	return s;
 }
 
-struct token *template_lex(struct template *t, size_t n, const char text[n])
+struct token *template_lex(struct template *t, size_t n, const char *text)
 {
 	struct lexer l = { .t = t, .n = n, .line = 1 };
 

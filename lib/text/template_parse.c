@@ -250,7 +250,7 @@ static struct node *statements(struct parser *p, const char *const ends[])
 	return first;
 }
 
-struct template *template_read(const char *name, size_t n, const char text[n])
+struct template *template_read(const char *name, size_t n, const char *text)
 {
 	struct template *t = xalloc(1, sizeof *t);
 	struct parser p = { .t = t };

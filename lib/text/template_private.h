@@ -78,7 +78,7 @@ const struct callee *template_function(struct span name), *template_filter(struc
 	*template_test(struct span name), *template_method(struct span name, enum kind of);
 extern const struct callee template_methods[], template_text_filters[];	/* end with a name NULL */
 struct value template_call(struct run *r, const struct callee *f, struct value self, size_t n,
-	const struct argument all[n]);
+	const struct argument *all);
 
 /* --- nodes --- */
 
@@ -117,7 +117,7 @@ struct template {
 };
 _Noreturn void template_refuse(const struct template *t, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-struct token *template_lex(struct template *t, size_t n, const char text[n]);	/* ends with TOKEN_END */
+struct token *template_lex(struct template *t, size_t n, const char *text);	/* ends with TOKEN_END */
 size_t template_space(const char *s, size_t n);	/* bytes of the white space at s, by Unicode; 0: none */
 
 /* --- a run --- */
@@ -143,7 +143,7 @@ void *template_take(struct arena *a, size_t n, size_t size);	/* zeroed memory */
 void *template_memory(struct run *r, size_t n, size_t size);	/* fatal error beyond TEMPLATE_MEMORY */
 void arena_free(struct arena *a);
 
-void build(struct builder *b, size_t n, const char s[n]);	/* appends */
+void build(struct builder *b, size_t n, const char *s);	/* appends */
 struct value built(const struct builder *b);			/* the text, as a value */
 
 bool span_is(struct span a, const char *s);

@@ -23,7 +23,7 @@ static struct value of_casing(struct call *c, enum casing casing)
 	size_t n;
 	char *made, *y;
 
-	template_spend(r, s.n / 4);
+	template_spend(r, s.n / 2);
 	made = casing_make(casing, s.n, s.s, &n);
 	y = template_memory(r, n + 1, 1);
 	memcpy(y, made, n);

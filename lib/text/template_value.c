@@ -69,7 +69,7 @@ void need_defined(const struct run *r, struct value v)
 		template_fail(r, "'%.*s' is undefined", (int)v.text.n, v.text.s);
 }
 
-void build(struct builder *b, size_t n, const char s[n])
+void build(struct builder *b, size_t n, const char *s)
 {
 	if (n > b->room - b->n) {
 		const size_t room = (b->n + n) * 2 + 64;

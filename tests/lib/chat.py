@@ -236,7 +236,7 @@ STOPPED = [
     ("{% for a in range(90000) %}\n{% for b in range(90000) %}\n{% set c = 1 %}{% endfor %}{% endfor %}",
      "3: the template needs more than 20000000 steps: it may have no end"),
     ("{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-     "1: the template needs more than 512 MB of memory"),
+     "1: the template needs more than 256 MB of memory"),
     ("{{ 'ab' * 999999999999 }}", "1: the template needs more than 20000000 steps"),
     ("{% set ns = namespace(x=[]) %}{% for i in range(900) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
      "1: a value is nested in more than 200 levels"),
