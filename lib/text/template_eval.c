@@ -555,8 +555,9 @@ char *template_run(const struct template *t, const json_t *variables, const char
 
 	r.out.r = &r;
 	r.scope = &context;
-	json_object_foreach((json_t *)variables, key, v)
+	json_object_foreach((json_t *)variables, key, v) {
 		set_variable(&r, (struct span){ key, strlen(key) }, value_of_json(&r, v));
+	}
 	r.scope = &root;
 	run_all(&r, t->statements);
 	*n = r.out.n;

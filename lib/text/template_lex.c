@@ -99,10 +99,13 @@ static void add_text(struct lexer *l, size_t end, bool output, char sign)
 static void skip_comment(struct lexer *l, int line)
 {
 	const char *end = memmem(l->s + l->at, l->n - l->at, "#}", 2);
-	const char sign = end > l->s + l->at ? end[-1] : '\0';
+	char sign;
 
+	if (l->at == l->n)	/* as jinja2 */
+		return;
 	if (!end)
 		template_refuse(l->t, line, "a comment has no end, expected '#}'");
+	sign = end > l->s + l->at ? end[-1] : '\0';
 	advance(l, (size_t)(end - l->s) + 2);
 	if (sign == '-')
 		skip_space(l);

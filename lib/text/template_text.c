@@ -314,12 +314,12 @@ static struct value method_values(struct call *c) { return view(c->r, c->self.di
 
 static struct value method_get(struct call *c)
 {
-	const struct value *v;
+	const struct value none = { .kind = VALUE_NONE }, *v;
 
 	if (c->arg[0].kind == VALUE_LIST || c->arg[0].kind == VALUE_DICT)
 		template_fail(c->r, "%s cannot be the key of a dict", value_kind(c->arg[0]));
 	v = dict_find(c->r, c->self.dict, c->arg[0]);
-	return v ? *v : c->arg[1].kind == VALUE_ABSENT ? (struct value){ .kind = VALUE_NONE } : c->arg[1];
+	return v ? *v : c->arg[1].kind == VALUE_ABSENT ? none : c->arg[1];
 }
 
 const struct callee template_methods[] = {

@@ -211,8 +211,9 @@ struct value value_of_json(struct run *r, const json_t *j)
 		return y;
 	case JSON_OBJECT:
 		y = value_dict(r);
-		json_object_foreach((json_t *)j, key, v)
+		json_object_foreach((json_t *)j, key, v) {
 			dict_add(r, y.dict, value_text(key, strlen(key)), value_of_json(r, v));
+		}
 		return y;
 	default: return y;
 	}
