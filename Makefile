@@ -257,7 +257,7 @@ coverage:
 	-@grep -q '^flags.* avx2' /proc/cpuinfo && $(COUNT) check PTQ_CPU=avx2 SCRIPTS= FAULT=
 	@tests/coverage build/coverage
 
-# What other programs make of our files, and we of theirs: PEERS=PYTHON, one that has their packages
+# What other programs make of our files, and we of theirs: PEERS=PYTHON, one that has their packages; TEMPLATES=FOLDER of chat templates
 check-doors: programs
 	@PTQ_BIN=$(abspath $(dir $(firstword $(PROGRAMS)))) prove $(PROVE) -e '' $(wildcard tests/doors/*.t)
 

@@ -90,7 +90,7 @@ is 'several tests, and one that runs a second time' "$(runs T='shards product-av
 is '... a run of one test builds only that' \
 	"$(make -C tree -n BUILD=build/none V=1 check T=half | grep -c -e ' -o build/none/tests/')" 2
 is 'the programs that a script runs are built' \
-	"$(make -C tree -n BUILD=build/none V=1 check T=fuzz | grep -c -e ' -o build/none/fuzz/')" 5
+	"$(make -C tree -n BUILD=build/none V=1 check T=fuzz | grep -c -e ' -o build/none/fuzz/')" 6
 is 'all tests: tests/*.t, tests/*.c except vq8.c, a part of vq8.t, and four more' "$(runs | wc -w)" \
 	"$(cd "$top" && printf '%s\n' tests/*.t tests/*.c | grep -vc '^tests/vq8\.c$' | awk '{ print $1 + 4 }')"
 no 'an unknown name: the message has similar names' 2 \
