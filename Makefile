@@ -281,7 +281,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh docs/results/plots.sh .ci/run | \
+	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh pipelines/each/* docs/results/plots.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
@@ -305,7 +305,8 @@ demo: deps
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) all
 	@pipelines/dpq-table4.sh
 
-# What pipelines read: the list of papers' items, parts of scripts, plots, models, questions, their images.
+# Programs of pipelines, and what they read: the list of papers' items, parts of scripts, plots, models, questions, images.
+PIPELINES = $(wildcard pipelines/*.sh pipelines/*.awk pipelines/each/*)
 EMBEDDED = prose vlm vlm-pre vlm-post
 DATA = $(wildcard docs/papers.md pipelines/lib/* pipelines/plots/* \
 	$(foreach m,$(EMBEDDED),$(addprefix data/$m/,*.json *.safetensors *.jsonl */*.png)))
@@ -319,7 +320,7 @@ install: all
 	install -m 644 docs/man/ptqtools.7 "$$INTO/share/man/man7"
 	install -m 644 docs/package/completion.bash "$$INTO/$(COMPLETIONS)/ptqtools"
 	@for f in $(TOOLS); do ln -sf ptqtools "$$INTO/$(COMPLETIONS)/$$f" || exit 1; done
-	@for f in $(wildcard pipelines/*.sh pipelines/*.awk); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
+	@for f in $(PIPELINES); do install -D -m 755 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	install -m 644 docs/ptqtools.py "$$INTO/share/ptqtools"
 	@for f in $(DATA); do install -D -m 644 $$f "$$INTO/share/ptqtools/$$f" || exit 1; done
 
@@ -328,7 +329,7 @@ uninstall:
 	@for f in $(TOOLS); do rm -f "$$INTO/bin/$$f" "$$INTO/$(COMPLETIONS)/$$f" || exit 1; done
 	@rm -f "$$INTO/$(COMPLETIONS)/ptqtools" "$$INTO/share/man/man7/ptqtools.7"
 	@for f in $(notdir $(wildcard docs/man/*.1)); do rm -f "$$INTO/share/man/man1/$$f" || exit 1; done
-	@for f in $(wildcard pipelines/*.sh pipelines/*.awk) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
+	@for f in $(PIPELINES) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@rm -f "$$INTO/share/ptqtools/ptqtools.py" "$$INTO/share/ptqtools/__pycache__"/ptqtools.*.pyc
 	@[ ! -d "$$INTO/share/ptqtools" ] || find "$$INTO/share/ptqtools" -depth -type d -exec rmdir --ignore-fail-on-non-empty {} +
 

@@ -32,6 +32,8 @@ is 'every source is installed, and no other file' "$(cd "$root" && find . -type 
 	diff "$tmp/expected" -)" ''
 while IFS='	' read -r from to; do cmp "tree/$from" "$root/usr/$to"; done <map >unlike 2>&1
 is '... with its contents' "$(cat unlike)" ''
+is '... pipelines and runners are programs' "$(cd "$root/usr/share/ptqtools" && find pipelines -type f -perm -1 | sort |
+	xargs)" "$(cd "$top" && echo pipelines/*.sh pipelines/*.awk pipelines/each/* | tr ' ' '\n' | sort | xargs)"
 is '... the links are completions of tools' "$(cd "$root/usr/share/bash-completion/completions" &&
 	find "$root" -type l -exec sh -c 'echo "${1##*/} $(readlink "$1")"' sh {} \; | sort)" \
 	"$(for t in $tools; do echo "$t ptqtools"; done)"

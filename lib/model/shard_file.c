@@ -44,7 +44,7 @@ void shard_check(const struct shard *s, const char *name, const struct config *c
 	if (!c)
 		die("%s: has no /config, which --shard needs to distribute blocks", name);
 	if (s->i > c->blocks)
-		die("%s: --shard %zu/%zu has no block: there are %zu", name, s->i,
+		warn("%s: --shard %zu/%zu has no block: there are %zu", name, s->i,
 			s->n, c->blocks);
 }
 

@@ -22,7 +22,8 @@ tools=(aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fb
 	hessian-accum images-import ln2rms model-export model-import msq-calib rms-suppress roofline sample-tokens
 	smooth-scale tensor-diff tensor-join tensor-stats tokenize)
 # The variables that change results.
-settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS)
+settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS
+	${PTQ_SHARDS:+PTQ_SHARDS})	# only where it is set: KEY of other pipelines stays
 window="--ctx ${PTQ_CTX:-256} --convention bos"	# for every evaluation
 limit=${PTQ_LIMIT:+ --limit $PTQ_LIMIT}	# for every calibration
 name=${0##*/} name=${name%.sh} model='' mode=make operands=()
@@ -65,7 +66,7 @@ arguments() {
 		*) operands+=("$i") ;;
 	esac; done
 	[ ${#operands[@]} -le "$1" ] || fail 2 "${operands[-1]}: one argument too many; --help shows how it is used"
-	for i in PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_TOKENS; do case $i=${!i-} in
+	for i in PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_SHARDS PTQ_TOKENS; do case $i=${!i-} in
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
 		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
 	esac; done

@@ -8,7 +8,7 @@
 #   alone COMMAND          a step that measures time: no other step runs at the same time
 #   run_steps              makes the missing results. In each round it runs all steps whose inputs exist: one after the
 #                          other, or by the command in $PTQ_EACH, which reads their lines and ends when all are done
-#                          (PTQ_EACH='parallel -j4', or a script that submits to Slurm). --dry-run and --status end here
+#                          (a runner of pipelines/each, or PTQ_EACH='parallel -j4'). --dry-run and --status end here
 #   once FILE COMMAND...   runs COMMAND -o FILE unless FILE is made: at once, in this shell, with names of any form
 #   keep FILE COMMAND...   runs COMMAND >FILE unless FILE is made
 #   link FILE TARGET       makes FILE a link to TARGET, an input
@@ -275,6 +275,7 @@ make_steps() {	# make_steps STEP...: makes those that are not made
 	[ -z "${singly[$1]-}" ] || by=(bash -euo pipefail)
 	[ "${by[*]}" = 'bash -euo pipefail' ] && who='a step' || who="'${by[*]}'"
 	"${by[@]}" <<<"${text%$'\n'}" || status=$?
+	: * .steps/*	# a listing brings files that other machines made up to date (NFS)
 	for i in "${todo[@]}"; do
 		line=${results[i]##* }
 		kept_key "$line"

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# cluster.sh [MODEL [TEST [CALIBRATION]]] -- one model on many machines: calibrated, quantized and evaluated in shards
+#
+# The Hessians are summed in PTQ_SHARDS (16) shards over windows, and added in their order. The blocks are quantized in
+# as many shards by DPQ (4-bit weights in groups of PTQ_GROUP (128), FP8 arithmetic) and joined: quantized.h5. The table
+# compares it with the model. The bytes depend on the number of shards, and not on the runner or the number of workers.
+#
+#   PTQ_EACH=pipelines/each/slurm pipelines/cluster.sh MODEL TEST CALIBRATION
+#
+# each/slurm, each/parallel and each/local --help describe the runners. A failed shard is named; the same command again
+# makes what is missing. The shards need PTQ_SHARDS times the room of the Hessians (docs/scale.md).
+set -euo pipefail
+# shellcheck source=pipelines/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
+begin "$name" "$@"
+n=${PTQ_SHARDS:-16} group=${PTQ_GROUP:-128} hessians='' quantized=''
+
+tokens calib.h5 "$calib" 1
+tokens test.h5 "$test" 2
+for ((i = 1; i <= n; i++)); do
+	step "hessian-accum --resume --shard $i/$n --tokens calib.h5 $window$limit model.h5 -o hessian-$i.h5"
+	hessians+="hessian-$i.h5 "
+	step "dpq-run -q --resume --shard $i/$n --storage uint4 --group $group --compute e4m3fn --hessian hessian.h5" \
+		"model.h5 -o quantized-$i.h5"
+	quantized+="quantized-$i.h5 "
+done
+step "hessian-accum $hessians-o hessian.h5"
+step "tensor-join $quantized-o quantized.h5"
+step "eval-ppl --tokens test.h5 $window --reference model.h5 quantized.h5 -o evaluation.record >evaluation.tsv"
+run_steps
+
+result() {
+	awk -F '\t' -v names="$1" '{ v[$1] = $2 } END {
+		n = split(names, name, " ")
+		for (i = 1; i <= n; i++) printf "%s%s", v[name[i]], i < n ? FS : "\n"
+	}' "$2.tsv"
+}
+tabulate cluster 'kl kl_se_windows nll reference_nll_delta top_agreement' result <<'T'
+result	@
+quantized.h5	@evaluation
+T
+peaks
+say "model: $work/quantized.h5  table: $work/cluster.tsv"

@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# cluster.t -- the runners of pipelines/each, and pipelines/cluster.sh: the same bytes by each runner and any number
+# of workers; lines that fail, are killed or done. sbatch is a script that runs the array here
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_JOBS PTQ_LIMIT PTQ_LOG PTQ_LOGS PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_SBATCH
+unset PTQ_SHARDS PTQ_SSHLOGINFILE PTQ_TOKENS SLURM_ARRAY_TASK_ID SLURM_PROCID SLURM_NTASKS
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+each=$top/pipelines/each
+mkdir bin
+cat >bin/sbatch <<'SH'
+#!/bin/bash
+# sbatch --wait --array=0-LAST%JOBS: the tasks of the array, JOBS at a time
+cat >"$0.$$"; echo "$*" >"${0%/*}/arguments"
+[[ $* =~ --wait.*--array=0-([0-9]+)(%([0-9]+))? ]] || exit 1
+export SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=${BASH_REMATCH[1]} SLURM_CPUS_ON_NODE=1
+export SLURM_ARRAY_TASK_COUNT=$((SLURM_ARRAY_TASK_MAX + 1)) SLURM_PROCID=0 SLURM_NTASKS=1
+seq 0 "$SLURM_ARRAY_TASK_MAX" | SCRIPT=$0.$$ xargs -P "${BASH_REMATCH[3]:-4}" -I{} \
+	env SLURM_ARRAY_TASK_ID={} bash -c 'bash "$SCRIPT" 2>/dev/null'
+SH
+printf '#!/bin/sh\ntouch canceled\n' >bin/scancel
+printf '#!/bin/sh\necho $1 >>./ran\n' >bin/count	# no line names its file, which other lines change
+chmod +x bin/*
+PATH=$tmp/bin:$PATH
+
+# until_there FILE: waits for it, at most 10 seconds
+until_there() { for ((i = 0; i < 200; i++)); do [ ! -e "$1" ] || return 0; sleep 0.05; done; return 1; }
+# said RUNNER: messages of the runner itself, their logs by their names only
+said() { grep "^each/" said | sed 's,log: .*/each-logs/[0-9a-f]*[.]log,log: ID,'; }
+
+# --- lines: what runs, what is done, what is printed ---
+runner() {
+	local r=$1 run=$each/$1 pid second
+	mkdir "$r" && cd "$r" || return
+	echo 1 >in
+	cat >lines <<'L'
+count a && cp in a.out && : -o a.out
+
+count b && echo "two words" >b.out; echo printed
+count c && [ -e go ] && echo c >c.out; [ -e go ] || { echo "c: no room" >&2; exit 3; }; : --shard 2/4
+L
+	no "$r: a line that fails: its number, shard, message and log" 1 \
+		"^each/$r: line 3 \(shard 2/4\) failed: c: no room; log: $PWD/each-logs/[0-9a-f]{16}.log$" \
+		bash -c "$run <lines 2>&1 | grep ^each/ >&2; exit \${PIPESTATUS[0]}"
+	is '... the others ran' "$(sort ran | xargs) $(cat a.out b.out | xargs)" 'a b c 1 two words'
+	is '... a log has the line and what it printed' \
+		"$(cat each-logs/"$(cd each-logs && grep -l ^printed ./*.log)")" "$(sed -n 3p lines; echo printed)"
+	touch go
+	ok '... the next run succeeds' sh -c "$run <lines"
+	is '... with this line only' "$(sort ran | xargs)" 'a b c c'
+	ok '... another run' sh -c "$run <lines 2>said"
+	is '... runs nothing and prints nothing' "$(sort ran | xargs)$(cat said)" 'a b c c'
+	rm b.out
+	ok 'a file after > was deleted' sh -c "$run <lines"
+	is '... its line runs again' "$(sort ran | xargs) $(cat b.out)" 'a b b c c two words'
+	sleep 0.02; echo 2 >in
+	ok 'an input changed' sh -c "$run <lines"
+	is '... its line runs again' "$(sort ran | xargs) $(cat a.out)" 'a a b b c c 2'
+	mkdir elsewhere
+	cp in go elsewhere
+	ok 'the same lines and logs in another folder' sh -c "cd elsewhere && PTQ_LOGS=../each-logs $run <../lines"
+	is '... run there' "$(sort elsewhere/ran | xargs)" 'a b c'
+	cat >lines <<'L'
+echo "${SLURM_ARRAY_TASK_ID-}${SLURM_NTASKS-}" >a.out
+cat >b.out
+kill -9 $BASHPID
+L
+	PTQ_JOBS=2 "$run" <lines 2>said
+	is 'a line that is killed' "$? $(said | cut -d ';' -f 1)" "1 each/$r: line 3 failed: without a message"
+	is '... the others have no standard input and no number of a task' "$(cat a.out b.out)" ''
+
+	# the runner is killed while its line runs; the line lives on, and the next runner waits for it
+	echo 'count x; touch began; until [ -e end ]; do sleep 0.05; done; echo whole >once.out' >lines
+	"$run" <lines >/dev/null 2>&1 &
+	pid=$!
+	ok 'the runner is killed by kill -9' until_there began
+	{ kill -9 $pid && wait $pid; } 2>/dev/null
+	"$run" <lines >/dev/null 2>&1 &
+	second=$!
+	sleep 0.3; touch end
+	ok '... the next one succeeds' wait $second
+	is '... without a second run of the line' "$(grep -c x ran) $(cat once.out)" '1 whole'
+
+	echo 'touch stops; sleep 60; touch survived' >lines
+	"$run" <lines >/dev/null 2>said &
+	pid=$!
+	until_there stops
+	kill $pid
+	wait $pid
+	is 'SIGTERM ends the runner' "$?" 143
+	is '... and its lines' "$(pgrep -f 'touch sto[p]s; sleep 60; touch survived' | while read -r id; do
+		readlink "/proc/$id/cwd"; done | grep -Fx "$PWD")" ''
+
+	no 'no line' 2 "^each/$r: no command line on standard input" "$run"
+	no 'an operand' 2 "^each/$r: lines: no such option" "$run" lines
+	no 'jobs that are no number' 2 "^each/$r: PTQ_JOBS: '-1' is not a number" env PTQ_JOBS=-1 "$run"
+	no 'a folder of logs that is a file' 1 "^each/$r: go: cannot be written" env PTQ_LOGS=go "$run"
+	ok '--help' sh -c "$run --help | head -n 1 | grep -q '^$r -- runs the command lines'"
+	cd ..
+}
+runners='local slurm'
+if [[ $(parallel --version 2>/dev/null) = 'GNU parallel'* ]]; then runners+=' parallel'
+else skip 'each/parallel' 'GNU parallel is not installed'; fi
+for r in $runners; do runner "$r"; done
+is 'Slurm: SIGTERM cancels the array' "$(ls slurm/canceled)" slurm/canceled
+echo true >lines
+PTQ_SBATCH='--partition=long --mem=2G' PTQ_JOBS=3 "$each/slurm" <lines
+ok '... options of sbatch' grep -q '^--partition=long --mem=2G .*--array=0-0%3 ' bin/arguments
+mkdir few
+for t in sh bash dirname realpath flock sha256sum mkdir rm tee nproc grep; do ln -s "$(command -v $t)" few; done
+no '... sbatch is not installed' 1 '^each/slurm: sbatch: is not installed$' env PATH="$tmp/few" "$each/slurm"
+no 'GNU parallel is not installed' 1 '^each/parallel: parallel: is not installed$' env PATH="$tmp/few" "$each/parallel"
+printf '#!/bin/sh\n' >few/parallel
+chmod +x few/parallel
+echo 'true again' >lines
+no '... but another parallel' 1 '^each/parallel: parallel: is another program' \
+	env PATH="$tmp/few" sh -c "$each/parallel <lines"
+printf '#!/bin/sh\necho "sbatch: error: no partition" >&2\nexit 1\n' >few/sbatch
+chmod +x few/sbatch
+PATH=$tmp/few:$PATH "$each/slurm" <lines 2>said
+is 'sbatch that refuses' "$?, $(sed 's/; log.*//' said | paste -sd ,)" \
+	'1, sbatch: error: no partition,each/slurm: line 1 failed: it did not start'
+
+# --- cluster.sh: the same bytes ---
+export PTQ_SHARDS=3 PTQ_TOKENS=64 PTQ_CTX=8 PTQ_GROUP=8
+model=$top/tests/ref/llama-gqa.h5 p=$top/pipelines/cluster.sh
+bytes() { (cd "$1"/cluster/* && cksum ./*.h5 ./*.tsv evaluation.record | grep -v usage); }
+ok 'cluster.sh' env PTQ_RESULTS=plain "$p" "$model"
+bytes plain >expected
+hessian-accum -q plain/cluster/*/hessian-[123].h5 -o sum.h5
+ok '... the Hessians are the sum of their shards' cmp sum.h5 plain/cluster/*/hessian.h5
+dpq-run -q --storage uint4 --group 8 --compute e4m3fn --hessian sum.h5 "$model" -o whole.h5
+ok '... the model is that of one job' h5diff whole.h5 plain/cluster/*/quantized.h5 /model
+for run in 'local 1' 'local 2' 'slurm 4' 'parallel 4'; do
+	[[ $runners = *${run% *}* ]] || { skip "cluster.sh by $run" 'GNU parallel is not installed'; continue; }
+	ok "cluster.sh by each/$run" \
+		env PTQ_EACH="$each/${run% *}" PTQ_JOBS="${run#* }" PTQ_RESULTS="$run" "$p" "$model"
+	is '... the same bytes' "$(bytes "$run")" "$(cat expected)"
+done
+rm slurm\ 4/cluster/*/hessian-2.h5
+PTQ_EACH=$each/slurm PTQ_RESULTS='slurm 4' "$p" "$model" >/dev/null 2>said
+is '... a deleted shard is made again, and nothing else: its bytes are those of before' \
+	"$(cat "slurm 4"/cluster/*/each-logs/*.log | grep '^cluster: .* s$' | cut -d ' ' -f 2 | sort | uniq -d) $(
+		bytes 'slurm 4')" "hessian-2: $(cat expected)"
+PTQ_EACH=$each/slurm PTQ_RESULTS='slurm 4' "$p" --status "$model" >status 2>/dev/null
+is '--status' "$(cut -f 1 status | sort | uniq -c | xargs)" "$((2 + 3 + 1 + 3 + 1 + 1)) done"
+
+# one shard fails: its tool is killed
+mkdir tools
+cat >tools/hessian-accum <<SH
+#!/bin/sh
+case \$* in *'--shard 2/3'*) echo >>$tmp/tries; [ -e $tmp/go ] || kill -9 \$\$ ;; esac
+exec $(command -v hessian-accum) "\$@"
+SH
+chmod +x tools/hessian-accum
+cp -r "$top/pipelines" killed
+mkdir data && ln -s "$top/data/prose" data/prose
+for r in local slurm; do
+	rm -f go tries
+	export PTQ_EACH="$each/$r" PTQ_RESULTS="$r-k"
+	PATH=$tmp/tools:$PATH killed/cluster.sh "$model" >/dev/null 2>said
+	is "each/$r: a shard whose tool is killed" "$? $(said | sed 's/failed:.*/failed/' | xargs) $(
+		tail -n 1 said | grep -o 'missing: .*')" \
+		"1 each/$r: line 2 (shard 2/3) failed missing: hessian-2.h5"
+	touch go
+	ok '... the same command again' env PATH="$tmp/tools:$PATH" killed/cluster.sh "$model"
+	is '... the same bytes' "$(bytes $r-k) $(wc -l <tries)" "$(cat expected) 2"
+done
+no 'shards that are no number' 2 "^cluster: PTQ_SHARDS: 'many' is not a number" env PTQ_SHARDS=many "$p" "$model"
+done_testing
