@@ -88,7 +88,7 @@ FAULT    := $(if $(filter fault,$T),$(FAULT))
 VQ8_BIN  := $(if $(filter vq8,$T),$(VQ8_BIN))
 endif
 
-.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-deps deb check-package
+.PHONY: all help deps check bench bench-memory coverage lint static docs plots demo install uninstall clean packages check-deps deb check-cluster check-package
 .DELETE_ON_ERROR:
 
 ifneq ($(strip $(APART)),)
@@ -134,6 +134,7 @@ help:
 	@echo 'make uninstall  removes from there what make install put'
 	@echo 'make deb        a Debian package in build/deb, made by debhelper'
 	@echo 'make check-package  as root: the package in a new Debian: built, installed, used and removed (debootstrap)'
+	@echo 'make check-cluster  as root: a pipeline on a Slurm of this machine, disturbed; MODEL=, TEST=, CALIBRATION= for others'
 	@echo 'make clean      remove what was built'
 
 # tests/packages: if all libraries of the tools are there, a system without apt-get does not end it.
@@ -346,6 +347,10 @@ deb:
 		dpkg-buildpackage -b -us -uc >../log 2>&1 || { tail -n 20 ../log >&2; exit 1; }
 	@rm -rf $(DEB)
 	@ls build/deb/*.deb
+
+check-cluster: programs
+	@tests/packages --install munge slurmctld slurmd slurm-client
+	@PTQ_BIN=$(abspath bin) prove -v tests/cluster.sh$(if $(MODEL), :: '$(MODEL)' '$(TEST)' '$(CALIBRATION)')
 
 check-package:
 	@tests/packages --install debootstrap lintian

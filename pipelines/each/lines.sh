@@ -82,6 +82,7 @@ report() {
 		[[ ! $line =~ --shard[\ =]([0-9]+/[0-9]+) ]] || shard=" (shard ${BASH_REMATCH[1]})"
 		if [ "$file.log" -nt "$file.todo" ]; then last=$(tail -n +2 "$file.log" | tail -n 1)
 		else last='it did not start'; fi
+		[ -s "$file.log" ] || [ ! -e "$file.log" ] || last='its log cannot be written: is the disk full?'
 		say "line ${at[$id]}$shard failed: ${last:-without a message}; log: $file.log"
 	done
 	exit $status
