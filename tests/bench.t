@@ -30,12 +30,14 @@ if [ -x "$kernels" ]; then
 		printf '# a comment\nrow\tours\tunit\neval-ppl-2048\t1000\ttokens/s\nhessian-f32\t100\tGF/s\n'
 		printf 'dpq-mse-4096x4096\t1\ts\nmodel-import\t1\ts\nrtn\t1\ts\n'
 	} >bench.tsv
-	printf 'before\n<!-- plan -->\nold\n<!-- /plan -->\nafter\n' >plan.md
+	printf 'before\n<!-- plan -->\nold\n<!-- /plan -->\n<!-- nodes -->\nold\n<!-- /nodes -->\nafter\n' >plan.md
+	echo other >other.md
 	ok 'a plan for 70 billion parameters from measured rates' /usr/bin/python3 "$bench/plan.py" "$kernels" \
-		bench.tsv plan.md
+		bench.tsv plan.md other.md
 	ok '... its tables replace the old ones, other text is unchanged' \
 		sh -c 'grep -q "28672² · 4 | 3.29 GB" plan.md && grep -q ^before plan.md && grep -q ^after plan.md &&
-			! grep -q ^old plan.md'
+			! grep -q ^old plan.md && grep -q "^| 70 billion | .* TB" plan.md'
+	is '... a file without places for tables is unchanged' "$(cat other.md)" other
 	no 'an unknown part of the kernels' 2 "no part 'nothing'" "$kernels" nothing
 else
 	skip 'the plan' 'build/tests/bench/kernels is not built'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # cluster.sh [MODEL [TEST [CALIBRATION]]] -- make check-cluster: pipelines/cluster.sh by each/slurm on a cluster of two
 # nodes with two processors each, which are slurmd's of this machine. Shows the bytes of a local run: undisturbed, after
-# kill -9 of a worker, with a node drained, after a full disk, after SIGTERM. Takes root and Debian's munge, slurmctld,
-# slurmd. They run with their files in a scratch folder, which is removed at the end with all that runs or is mounted.
+# kill -9 of a worker and of a node, with a node drained, after a full disk, after SIGTERM. Takes root and munge,
+# slurmctld and slurmd of Debian. Their files are in a scratch folder, which is removed at the end with all that runs.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 [ "$(id -u)" = 0 ] || { echo 'make check-cluster: needs root' >&2; exit 1; }
@@ -25,6 +25,7 @@ stop() {
 pipeline=''
 trap stop EXIT
 trap 'exit 143' INT TERM
+port=$((20000 + $$ % 4000 * 3))
 chmod 711 .	# munged's clients reach its socket
 mkdir state munge disk
 head -c 128 /dev/urandom >munge/key
@@ -35,7 +36,8 @@ echo CgroupPlugin=cgroup/v1 >cgroup.conf
 cat >slurm.conf <<C
 ClusterName=ptqtools
 SlurmctldHost=localhost
-SlurmctldPort=26817
+SlurmctldPort=$port
+SlurmdTimeout=10
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=$tmp/munge/socket
@@ -54,12 +56,13 @@ SlurmctldPidFile=$tmp/slurmctld.pid
 SlurmdPidFile=$tmp/%n.pid
 SlurmctldLogFile=$tmp/slurmctld.log
 SlurmdLogFile=$tmp/%n.log
-NodeName=one NodeHostname=localhost NodeAddr=127.0.0.1 Port=26821 CPUs=2 State=UNKNOWN
-NodeName=two NodeHostname=localhost NodeAddr=127.0.0.1 Port=26822 CPUs=2 State=UNKNOWN
+NodeName=one NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=2 State=UNKNOWN
+NodeName=two NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 C
 ok 'slurmctld' slurmctld -f "$tmp/slurm.conf"
-for node in one two; do ok "slurmd of node $node" slurmd -f "$tmp/slurm.conf" -N $node; done
+start() { slurmd -f "$tmp/slurm.conf" -N "$1"; }
+for node in one two; do ok "slurmd of node $node" start $node; done
 until_true() { for ((i = 0; i < 600; i++)); do ! "$@" 2>/dev/null || return 0; sleep 0.1; done; return 1; }
 nodes() { [ "$(sinfo -h -N -o %t | sort -u)" = "$1" ]; }
 ok 'both nodes are ready' until_true nodes idle || { cat slurmctld.log one.log two.log >&2; done_testing; }
@@ -77,7 +80,10 @@ end() { wait "$pipeline"; local status=$?; pipeline=''; return $status; }
 # shard TOOL N: its process. works TOOL N: it runs
 shard() { pgrep -f "^$1 .*--shard $2/16"; }
 works() { shard "$@" >/dev/null; }
-same() { is '... the same bytes' "$(bytes "$1" | diff expected - | head -n 3)" ''; }
+same() {
+	is '... the same bytes' "$(bytes "$1" | diff expected - | head -n 3)" ''
+	rm -rf "${1:?}"/cluster
+}
 again() {
 	ok 'the same command again' run "$1"
 	same "$1"
@@ -85,7 +91,7 @@ again() {
 took() { echo "# $1: $SECONDS s"; SECONDS=0; }
 
 SECONDS=0
-ok 'cluster.sh on this machine, without a runner' env PTQ_RESULTS="$tmp/plain" "$top/pipelines/cluster.sh" "${inputs[@]}"
+ok "cluster.sh here, without a runner" env PTQ_RESULTS="$tmp/plain" "$top/pipelines/cluster.sh" "${inputs[@]}"
 cat ok.out
 bytes plain >expected
 took 'without a runner'
@@ -103,6 +109,31 @@ is '... the message of the runner' "$(sed -n 's/ failed: .*Killed.*log: .*/ fail
 	'(shard 7/16) failed'
 again killed
 took 'with kill -9'
+
+# processes: those of jobs on node two. A node is lost with slurmd, with slurmstepd, the parent of a job, which would
+# report its end, and with the job. What was to run there again does so at once, and not after two minutes
+processes() {
+	grep -lsz '^SLURMD_NODENAME=two$' /proc/[0-9]*/environ | grep -o '[0-9]*' | while read -r id; do
+		! grep -qsz "^SLURM_CONF=$tmp/" "/proc/$id/environ" || echo "$id"
+	done
+}
+parents() { sed -s 's/.*) . \([0-9]*\) .*/\1/' "${@/%//stat}" 2>/dev/null | sort -u; }
+begin lost
+ok 'shard 4 of the Hessians runs' until_true works hessian-accum 4
+mapfile -t ids < <(processes)
+for id in $(cat two.pid) $(parents "${ids[@]/#//proc/}") "${ids[@]}"; do
+	[[ $(cat "/proc/$id/comm" 2>/dev/null) = systemd || $id = 1 ]] || kill -9 "$id" 2>/dev/null
+done
+ok 'kill -9 of all of node two: Slurm counts its jobs as failed, to be run again' \
+	until_true sh -c 'squeue -h -r -t PD -o "%i %r" | grep -q BeginTime'
+squeue -h -r -t PD -o '%i %r' | sed -n 's/ BeginTime$//p' | while read -r job; do
+	scontrol update "jobid=$job" starttime=now
+done
+ok '... the pipeline succeeds' end
+same lost
+ok '... node two is back' start two
+until_true nodes idle
+took 'with a node lost'
 
 begin drained
 ok 'shard 3 of the Hessians runs' until_true works hessian-accum 3

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cluster.t -- the runners of pipelines/each, and pipelines/cluster.sh: the same bytes by each runner and any number
-# of workers; lines that fail, are killed or done. sbatch is a script that runs the array here
+# of workers; lines that fail, are killed or done. sbatch is that of tests/lib/slurm
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_JOBS PTQ_LIMIT PTQ_LOG PTQ_LOGS PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_SBATCH
@@ -8,20 +8,9 @@ unset PTQ_SHARDS PTQ_SSHLOGINFILE PTQ_TOKENS SLURM_ARRAY_TASK_ID SLURM_PROCID SL
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 each=$top/pipelines/each
 mkdir bin
-cat >bin/sbatch <<'SH'
-#!/bin/bash
-# sbatch --wait --array=0-LAST%JOBS: the tasks of the array, JOBS at a time
-cat >"$0.$$"; echo "$*" >"${0%/*}/arguments"
-[[ $* =~ --wait.*--array=0-([0-9]+)(%([0-9]+))? ]] || exit 1
-export SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=${BASH_REMATCH[1]} SLURM_CPUS_ON_NODE=1
-export SLURM_ARRAY_TASK_COUNT=$((SLURM_ARRAY_TASK_MAX + 1)) SLURM_PROCID=0 SLURM_NTASKS=1
-seq 0 "$SLURM_ARRAY_TASK_MAX" | SCRIPT=$0.$$ xargs -P "${BASH_REMATCH[3]:-4}" -I{} \
-	env SLURM_ARRAY_TASK_ID={} bash -c 'bash "$SCRIPT" 2>/dev/null'
-SH
-printf '#!/bin/sh\ntouch canceled\n' >bin/scancel
 printf '#!/bin/sh\necho $1 >>./ran\n' >bin/count	# no line names its file, which other lines change
 chmod +x bin/*
-PATH=$tmp/bin:$PATH
+PATH=$tmp/bin:$top/tests/lib/slurm:$PATH
 
 # until_there FILE: waits for it, at most 10 seconds
 until_there() { for ((i = 0; i < 200; i++)); do [ ! -e "$1" ] || return 0; sleep 0.05; done; return 1; }
@@ -104,8 +93,8 @@ else skip 'each/parallel' 'GNU parallel is not installed'; fi
 for r in $runners; do runner "$r"; done
 is 'Slurm: SIGTERM cancels the array' "$(ls slurm/canceled)" slurm/canceled
 echo true >lines
-PTQ_SBATCH='--partition=long --mem=2G' PTQ_JOBS=3 "$each/slurm" <lines
-ok '... options of sbatch' grep -q '^--partition=long --mem=2G .*--array=0-0%3 ' bin/arguments
+SBATCH_LOG=$tmp/arguments PTQ_SBATCH='--partition=long --mem=2G' PTQ_JOBS=3 "$each/slurm" <lines
+ok '... options of sbatch' grep -q '^--partition=long --mem=2G .*--array=0-0%3 ' arguments
 mkdir few
 for t in sh bash dirname realpath flock sha256sum mkdir rm tee nproc grep; do ln -s "$(command -v $t)" few; done
 no '... sbatch is not installed' 1 '^each/slurm: sbatch: is not installed$' env PATH="$tmp/few" "$each/slurm"
@@ -127,9 +116,9 @@ model=$top/tests/ref/llama-gqa.h5 p=$top/pipelines/cluster.sh
 bytes() { (cd "$1"/cluster/* && cksum ./*.h5 ./*.tsv evaluation.record | grep -v usage); }
 ok 'cluster.sh' env PTQ_RESULTS=plain "$p" "$model"
 bytes plain >expected
-hessian-accum -q plain/cluster/*/hessian-[123].h5 -o sum.h5
+hessian-accum -q plain/cluster/*/hessian-[123].h5 -o sum.h5 2>/dev/null
 ok '... the Hessians are the sum of their shards' cmp sum.h5 plain/cluster/*/hessian.h5
-dpq-run -q --storage uint4 --group 8 --compute e4m3fn --hessian sum.h5 "$model" -o whole.h5
+dpq-run -q --storage uint4 --group 8 --compute e4m3fn --hessian sum.h5 "$model" -o whole.h5 2>/dev/null
 ok '... the model is that of one job' h5diff whole.h5 plain/cluster/*/quantized.h5 /model
 for run in 'local 1' 'local 2' 'slurm 4' 'parallel 4'; do
 	[[ $runners = *${run% *}* ]] || { skip "cluster.sh by $run" 'GNU parallel is not installed'; continue; }

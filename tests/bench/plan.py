@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requirements of a Llama of 70 billion parameters: bytes, operations, hours, peak memory.
+"""Requirements of Llamas of 1 to 70 billion parameters: bytes, operations, hours, peak memory, on cores and on nodes.
 
-    plan.py KERNELS BENCH.tsv [FILE.md]
+    plan.py KERNELS BENCH.tsv [FILE.md...]
 
-KERNELS is the program build/tests/bench/kernels, which prints the bytes of the
-solver's workspace. Rates are those of BENCH.tsv. Prints tables, or writes them to
-FILE.md between the lines <!-- plan --> and <!-- /plan -->.
+KERNELS is the program build/tests/bench/kernels, which prints the bytes of the solver's workspace. Rates are those of
+BENCH.tsv. Prints tables, or writes them to files: of the tables sizes, nodes and plan (of 70 billion parameters) each
+file has those for which it has lines <!-- NAME --> and <!-- /NAME -->.
 """
 import csv
 import pathlib
@@ -60,7 +60,7 @@ weights = sum(m * n for _, m, n in LAYERS)
 quantized = sum(m * n + m * -(-n // GROUP) * 5 for _, m, n in LAYERS)
 sums = sum(n * n for _, n in SITES)
 
-page.append("## Bytes\n\nThe parts of the stream in their order, and the files that are stored in addition:\n")
+page.append("### Bytes\n\nThe parts of the stream in their order, and the files that are stored in addition:\n")
 rows = [(f"embeddings, head (each), {name}", f"vocab · hidden · 2 = {v} · {HIDDEN} · 2", gb(v * HIDDEN * 2)) for name, v in VOCAB.items()]
 rows += [("one block, bf16", f"{weights} weights · 2", gb(weights * 2)),
          ("all 80 blocks, bf16", "", gb(weights * 2 * BLOCKS)),
@@ -87,7 +87,7 @@ steps = [                                       # what, operations or bytes, by 
     (f"eval-ppl, {TOKENS} tokens", f"({forward:.3g} · {BLOCKS} + {head:.3g}) · {TOKENS} = {(forward * BLOCKS + head) * TOKENS:.3g}",
      (forward * BLOCKS + head) * TOKENS, "eval-ppl-2048"),
 ]
-page.append("## Time\n\nOperations or bytes, and time on one machine like that of bench.tsv:\n")
+page.append("### Time\n\nOperations or bytes, and time on one machine like that of bench.tsv:\n")
 table(["step", "operations or bytes", "per second, from the row", "time"],
       [(a, b, f"{rate[row]:.3g} ({row})" if rate[row] else f"? ({row})", hours(amount / rate[row]) if rate[row] else "?")
        for a, b, amount, row in steps])
@@ -102,7 +102,7 @@ PIECE, THREADS = 512, 2
 # States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces if nothing observes it
 seen = 4 * 2048 * (HIDDEN + 2 * INTERMEDIATE + INTERMEDIATE)
 unseen = unseen_of(HIDDEN, INTERMEDIATE, KV)
-page.append("## Memory\n\nPeak memory of a process. Pages of the files that it maps are not counted:\n")
+page.append("### Memory\n\nPeak memory of a process. Pages of the files that it maps are not counted:\n")
 table(["process", "is", "size"], [
     ("hessian-accum, a block", "weights in float; sums in double of all four inputs; a chunk of states",
      f"{gb(block)} + {gb(sums * 8)} + {gb(seen)} = {gb(block + sums * 8 + seen)}"),
@@ -118,18 +118,36 @@ table(["process", "is", "size"], [
     ("eval-ppl, a block", f"weights in float; a chunk of states for each of {THREADS} threads; hidden states up to --memory (512 MiB)",
      f"{gb(block)} + {gb(THREADS * unseen)} + {gb(1 << 29)} = {gb(block + THREADS * unseen + (1 << 29))}"),
 ])
-# Llama 3 in three sizes: hidden, blocks, intermediate, keys
-SIZES = {"1 billion": (2048, 16, 8192, 512), "8 billion": (4096, 32, 14336, 1024), "70 billion": (8192, 80, 28672, 1024)}
-CORES = (2, 16, 64)
+plan, page = page, []
+
+# Llama 3 in four sizes: hidden, blocks, intermediate, keys
+SIZES = {"1 billion": (2048, 16, 8192, 512), "3 billion": (3072, 28, 8192, 1024), "8 billion": (4096, 32, 14336, 1024),
+         "70 billion": (8192, 80, 28672, 1024)}
+CORES, MEASURED_ON = (2, 16, 64), 2
+NODES, OF_NODE, SHARDS, DISK = (1, 2, 4, 8, 16), 16, (16, 4), 1e9      # cores of a node, PTQ_SHARDS, bytes per second
 
 
-def on_cores(seconds):
-    """The time on two cores, and on more if the rates grow with them."""
-    times = [seconds * CORES[0] / c for c in CORES]
-    return " / ".join(f"{t / 3600:.1f} h" if t >= 3600 else f"{t / 60:.1f} min" if t >= 90 else f"{t:.0f} s" for t in times)
+def number(x):
+    return f"{x:.1f}" if x < 9.95 else f"{x:.0f}"
 
 
-rows = []
+def joined(values):
+    """Numbers with units, each unit once: 5.5 h / 41 / 10 min."""
+    values = list(values)
+    return " / ".join(x + (f" {unit}" if i + 1 == len(values) or values[i + 1][1] != unit else "") for i, (x, unit) in enumerate(values))
+
+
+def spans(seconds):
+    units = (("h", 3600, 3600), ("min", 90, 60), ("s", 0, 1))
+    return joined((number(t / unit), name) for t in seconds for name, least, unit in [next((u for u in units if t >= u[1]), units[-1])])
+
+
+def sizes(values):
+    units = (("TB", 1e12), ("GB", 0))
+    return joined((number(b / (unit or 1e9)), name) for b in values for name, unit in [next(u for u in units if b >= u[1])])
+
+
+rows, of_nodes = [], []
 for name, (n, blocks, middle, kv) in SIZES.items():
     of_block = 2 * n * n + 2 * n * kv + 3 * n * middle
     of_token = 2 * of_block + 2 * n * (CTX + 1)
@@ -138,28 +156,42 @@ for name, (n, blocks, middle, kv) in SIZES.items():
     times = [(of_token * blocks * TOKENS, "eval-ppl-2048"), (hessians * blocks * TOKENS, "hessian-f32"), (solved * blocks, "dpq-mse-4096x4096"),
              ((of_token * blocks + 2 * n * VOCAB["Llama 3"]) * TOKENS, "eval-ppl-2048")]
     t = [amount / rate[row] if rate[row] else float("nan") for amount, row in times]
+    calibrate, quantize, evaluate = (x * MEASURED_ON for x in (t[0] + t[1], t[2], t[3]))  # on one core
     summed = 4 * of_block + 8 * hessians + 4 * 2048 * (n + 3 * middle) + 4 * middle**2
     peak = [max(summed, 4 * of_block + c * unseen_of(n, middle, kv) + (1 << 29)) for c in CORES]
     plain = 2 * VOCAB["Llama 3"] * n * 2
-    disk = 2 * (blocks * of_block * 2 + plain) + 4 * hessians * blocks + blocks * of_block * (1 + 5 / GROUP) + plain + 2 * TOKENS * n * 4
-    rows.append((name, on_cores(t[0] + t[1]), on_cores(t[2]), on_cores(t[3]), " / ".join(gb(p) for p in peak),
-                 gb(4 * hessians * blocks), gb(disk)))
-page.append("## Sizes and cores\n\nThe same for the shapes of Llama 3, on "
-            + ", ".join(map(str, CORES)) + " cores, if the rates grow with the cores. Calibration is the forward\npass "
-            f"and the Hessians of {TOKENS} tokens, evaluation the forward pass and the head of as many. The peak is in\n`hessian-accum`, "
-            "or with many threads in `eval-ppl`, where each has a chunk of states (`-j` limits them). Disk in all:\nthe Hugging Face "
-            "folder, the imported model, the Hessians, the quantized model with one byte per code, and\nin `$TMPDIR` the hidden states "
-            "of two models (`eval-ppl --reference`):\n")
-table(["parameters", "calibrate", "quantize, DPQ with search", "evaluate", "peak memory", "Hessians on disk", "disk in all"], rows)
+    whole, result, squares = blocks * of_block * 2 + plain, blocks * of_block * (1 + 5 / GROUP) + plain, 4 * hessians * blocks
+    disk = 2 * whole + squares + result + 2 * TOKENS * n * 4
+    rows.append((name, " / ".join(map(str, CORES)), *(spans(x / c for c in CORES) for x in (calibrate, quantize, evaluate)),
+                 sizes(peak), sizes([disk])))
+    # Each shard reads the model for its digest and to run it, and writes Hessians, which are read and summed. Each shard of
+    # blocks reads model and Hessians for their digests; together they read both again, and write the result. The join
+    # reads and writes it, the evaluation reads both models.
+    traffic = [k * (2 * whole + squares) + (k + 1) * squares + k * (whole + squares) + whole + squares + result
+               + 2 * result + whole + result for k in SHARDS]
+    of_nodes.append((name, spans(calibrate / OF_NODE / k for k in NODES), spans(quantize / OF_NODE / k for k in NODES),
+                     spans([evaluate / OF_NODE]), sizes(k * squares for k in SHARDS), sizes(traffic), spans(x / DISK for x in traffic),
+                     spans((calibrate + quantize) / OF_NODE / k + evaluate / OF_NODE + traffic[0] / DISK for k in NODES)))
+table(["parameters", "cores", "calibrate", "quantize, DPQ with search", "evaluate", "memory", "disk"], rows)
+tables = {"sizes": page}
+page = []
+table(["parameters", "calibrate", "quantize", "evaluate", "Hessians of 16 / 4 shards", "read and written", "which takes", "in all, 16 shards"],
+      of_nodes)
+tables["nodes"] = page
 
 took = [hours(amount / rate[row]) if rate[row] else "?" for _, _, amount, row in steps]
-page.insert(0, f"On one machine like that of [bench.tsv](results/bench.tsv), the calibration of Llama 2 70B on {TOKENS}\n"
+plan.insert(0, f"On one machine like that of [bench.tsv](results/bench.tsv), the calibration of Llama 2 70B on {TOKENS}\n"
             f"tokens takes {took[1]} for the forward pass and {took[2]} for the Hessians. DPQ takes {took[3]},\n"
             f"round-to-nearest {took[4]}. The peak memory is {gb(block + sums * 8 + seen + INTERMEDIATE**2 * 4)}, in `hessian-accum`.\n")
-text = "\n".join(page).rstrip("\n")
-if len(sys.argv) > 3:
-    path = pathlib.Path(sys.argv[3])
+tables["plan"] = plan
+texts = {name: "\n".join(lines).rstrip("\n") for name, lines in tables.items()}
+for file in sys.argv[3:]:
+    path = pathlib.Path(file)
     old = path.read_text()
-    path.write_text(old.split("<!-- plan -->")[0] + "<!-- plan -->\n" + text + "\n<!-- /plan -->" + old.split("<!-- /plan -->")[1])
-else:
-    print(text)
+    for name, text in texts.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        if begin in old:
+            old = old.split(begin)[0] + begin + text + "\n" + end + old.split(end)[1]
+    path.write_text(old)
+if len(sys.argv) == 3:
+    print("\n\n".join(texts.values()))
