@@ -282,7 +282,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh pipelines/each/* docs/results/plots.sh .ci/run | \
+	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/lib/slurm/* tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh pipelines/each/* docs/results/plots.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style

@@ -14,7 +14,15 @@ PATH=$tmp/bin:$top/tests/lib/slurm:$PATH
 
 # until_there FILE: waits for it, at most 10 seconds
 until_there() { for ((i = 0; i < 200; i++)); do [ ! -e "$1" ] || return 0; sleep 0.05; done; return 1; }
-# said RUNNER: messages of the runner itself, their logs by their names only
+# until_gone TEXT: no process in this folder has it in its command line; at most 10 seconds
+until_gone() {
+	for ((i = 0; i < 200; i++)); do
+		pgrep -f "$1" | while read -r id; do readlink "/proc/$id/cwd"; done | grep -qFx "$PWD" || return 0
+		sleep 0.05
+	done
+	return 1
+}
+# said: messages of the runner itself, their logs by their names only
 said() { grep "^each/" said | sed 's,log: .*/each-logs/[0-9a-f]*[.]log,log: ID,'; }
 
 # --- lines: what runs, what is done, what is printed ---
@@ -77,8 +85,7 @@ L
 	kill $pid
 	wait $pid
 	is 'SIGTERM ends the runner' "$?" 143
-	is '... and its lines' "$(pgrep -f 'touch sto[p]s; sleep 60; touch survived' | while read -r id; do
-		readlink "/proc/$id/cwd"; done | grep -Fx "$PWD")" ''
+	ok '... and its lines' until_gone 'touch sto[p]s; sleep 60'
 
 	no 'no line' 2 "^each/$r: no command line on standard input" "$run"
 	no 'an operand' 2 "^each/$r: lines: no such option" "$run" lines
@@ -91,6 +98,24 @@ runners='local slurm'
 if [[ $(parallel --version 2>/dev/null) = 'GNU parallel'* ]]; then runners+=' parallel'
 else skip 'each/parallel' 'GNU parallel is not installed'; fi
 for r in $runners; do runner "$r"; done
+if [ -d parallel ]; then
+	cat >bin/ssh <<'SH'
+#!/bin/sh
+# ssh HOST -- COMMAND: here, in an environment as on another machine
+host=$1; shift 2
+exec env -i SHELL=/bin/bash HOST="$host" PATH=/usr/bin:/bin sh -c "cd / && $*"
+SH
+	chmod +x bin/ssh
+	mkdir 'a folder' && printf "$tmp/bin/ssh one\n$tmp/bin/ssh two\n" >hosts
+	for i in 1 2; do
+		echo "touch $i; until [ -e $((3 - i)) ]; do sleep 0.05; done; echo \"\$HOST \$PTQ_CPU\" >$i.out"
+	done >lines
+	ok 'each/parallel: two machines, one line at a time on each' sh -c "cd 'a folder' &&
+		PTQ_SSHLOGINFILE=../hosts PTQ_CPU=plain PTQ_JOBS=1 timeout 20 $each/parallel <../lines"
+	is '... with variables of this one' "$(sort 'a folder'/*.out | xargs)" 'one plain two plain'
+	no '... whose list is not there' 1 '^each/parallel: nosuch: cannot be read' \
+		env PTQ_SSHLOGINFILE=nosuch sh -c "$each/parallel <lines"
+else skip 'each/parallel: two machines' 'GNU parallel is not installed'; fi
 is 'Slurm: SIGTERM cancels the array' "$(ls slurm/canceled)" slurm/canceled
 echo true >lines
 SBATCH_LOG=$tmp/arguments PTQ_SBATCH='--partition=long --mem=2G' PTQ_JOBS=3 "$each/slurm" <lines
@@ -138,22 +163,20 @@ is '--status' "$(cut -f 1 status | sort | uniq -c | xargs)" "$((2 + 3 + 1 + 3 + 
 mkdir tools
 cat >tools/hessian-accum <<SH
 #!/bin/sh
-case \$* in *'--shard 2/3'*) echo >>$tmp/tries; [ -e $tmp/go ] || kill -9 \$\$ ;; esac
+case \$* in *--shard*) echo >>$tmp/tries ;; esac
+case \$* in *'--shard 2/3'*) [ -e $tmp/go ] || kill -9 \$\$ ;; esac
 exec $(command -v hessian-accum) "\$@"
 SH
 chmod +x tools/hessian-accum
 cp -r "$top/pipelines" killed
 mkdir data && ln -s "$top/data/prose" data/prose
-for r in local slurm; do
-	rm -f go tries
-	export PTQ_EACH="$each/$r" PTQ_RESULTS="$r-k"
-	PATH=$tmp/tools:$PATH killed/cluster.sh "$model" >/dev/null 2>said
-	is "each/$r: a shard whose tool is killed" "$? $(said | sed 's/failed:.*/failed/' | xargs) $(
-		tail -n 1 said | grep -o 'missing: .*')" \
-		"1 each/$r: line 2 (shard 2/3) failed missing: hessian-2.h5"
-	touch go
-	ok '... the same command again' env PATH="$tmp/tools:$PATH" killed/cluster.sh "$model"
-	is '... the same bytes' "$(bytes $r-k) $(wc -l <tries)" "$(cat expected) 2"
-done
+export PTQ_EACH="$each/slurm" PTQ_RESULTS=again
+PATH=$tmp/tools:$PATH killed/cluster.sh "$model" >/dev/null 2>said
+is 'a shard whose tool is killed' "$? $(said | sed 's/failed:.*/failed/' | xargs) $(
+	tail -n 1 said | grep -o 'missing: .*')" \
+	'1 each/slurm: line 2 (shard 2/3) failed missing: hessian-2.h5'
+touch go
+ok '... the same command again' env PATH="$tmp/tools:$PATH" killed/cluster.sh "$model"
+is '... the same bytes, and no other shard is made again' "$(bytes again) $(wc -l <tries)" "$(cat expected) 4"
 no 'shards that are no number' 2 "^cluster: PTQ_SHARDS: 'many' is not a number" env PTQ_SHARDS=many "$p" "$model"
 done_testing
