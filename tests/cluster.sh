@@ -13,12 +13,15 @@ export OMP_WAIT_POLICY=passive SLURM_CONF=$tmp/slurm.conf PTQ_TOKENS=${PTQ_TOKEN
 unset PTQ_EACH PTQ_JOBS PTQ_LOG PTQ_LOGS PTQ_RESULTS PTQ_SBATCH
 
 # --- a cluster ---
+until_true() { for ((i = 0; i < 600; i++)); do ! "$@" 2>/dev/null || return 0; sleep 0.1; done; return 1; }
+no_job() { [ -z "$(squeue -h)" ]; }
 stop() {
 	[ -z "$pipeline" ] || kill "$pipeline" 2>/dev/null
-	scancel --user=root 2>/dev/null
+	scancel --user=root 2>/dev/null && until_true no_job
 	local file
 	for file in one.pid two.pid slurmctld.pid munge/pid; do [ ! -s $file ] || kill "$(cat $file)" 2>/dev/null; done
 	for ((i = 0; i < 100; i++)); do pgrep -f "$tmp/" >/dev/null || break; sleep 0.1; done
+	pgrep -f "$tmp/" | xargs -r kill -9
 	umount disk 2>/dev/null
 	cd / && rm -rf "$tmp"
 }
@@ -63,7 +66,6 @@ C
 ok 'slurmctld' slurmctld -f "$tmp/slurm.conf"
 start() { slurmd -f "$tmp/slurm.conf" -N "$1"; }
 for node in one two; do ok "slurmd of node $node" start $node; done
-until_true() { for ((i = 0; i < 600; i++)); do ! "$@" 2>/dev/null || return 0; sleep 0.1; done; return 1; }
 nodes() { [ "$(sinfo -h -N -o %t | sort -u)" = "$1" ]; }
 ok 'both nodes are ready' until_true nodes idle || { cat slurmctld.log one.log two.log >&2; done_testing; }
 
@@ -160,7 +162,7 @@ ok 'shard 2 of the Hessians runs' until_true works hessian-accum 2
 kill "$pipeline"
 end
 is 'SIGTERM: the status' $? 143
-ok '... no job is left' until_true sh -c '[ -z "$(squeue -h)" ]'
+ok '... no job is left' until_true no_job
 is '... the steps that were not made' "$(find stopped -name 'quantized*')" ''
 ok '... no process' until_true sh -c '! pgrep -f "^hessian-accum .*--shard"'
 again stopped

@@ -62,7 +62,7 @@ echo "${SLURM_ARRAY_TASK_ID-}${SLURM_NTASKS-}" >a.out
 cat >b.out
 kill -9 $BASHPID
 L
-	PTQ_JOBS=2 "$run" <lines 2>said
+	SLURM_ARRAY_TASK_ID=5 PTQ_JOBS=2 "$run" <lines 2>said	# as in a task of another array
 	is 'a line that is killed' "$? $(said | cut -d ';' -f 1)" "1 each/$r: line 3 failed: without a message"
 	is '... the others have no standard input and no number of a task' "$(cat a.out b.out)" ''
 

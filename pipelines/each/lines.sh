@@ -39,8 +39,7 @@ run_line() {	# run_line ID
 	IFS= read -r line 2>/dev/null <"$file.todo" || IFS= read -r line <"$file.done"
 	if is_done "$1" "$line"; then rm -f "$file.todo"; return; fi
 	printf '%s\n' "$line" >"$file.log"	# on a full disk, a message still fits into the block of this line
-	processors=$(nproc)
-	[ -z "${SLURM_ARRAY_TASK_ID-}" ] || PTQ_JOBS=1 processors=${SLURM_CPUS_ON_NODE:-1}
+	processors=${SLURM_CPUS_ON_NODE:-$(nproc)}
 	export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(((processors + PTQ_JOBS - 1) / PTQ_JOBS))}
 	unset "${!SLURM_ARRAY_TASK_@}" SLURM_PROCID SLURM_NTASKS	# --shard auto would take the number of the line
 	set +e
@@ -90,7 +89,8 @@ report() {
 
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
 	logs=$1
-	shift $((1 + ${SLURM_ARRAY_TASK_ID:-0}))
+	shift
+	[ $# = 1 ] || shift "$SLURM_ARRAY_TASK_ID"
 	run_line "$1"
 	exit
 fi
