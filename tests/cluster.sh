@@ -18,10 +18,12 @@ no_job() { [ -z "$(squeue -h)" ]; }
 stop() {
 	[ -z "$pipeline" ] || kill "$pipeline" 2>/dev/null
 	scancel --user=root 2>/dev/null && until_true no_job
-	local file
+	local file	# or process
 	for file in one.pid two.pid slurmctld.pid munge/pid; do [ ! -s $file ] || kill "$(cat $file)" 2>/dev/null; done
 	for ((i = 0; i < 100; i++)); do pgrep -f "$tmp/" >/dev/null || break; sleep 0.1; done
-	pgrep -f "$tmp/" | xargs -r kill -9
+	for file in $(pgrep -f "$tmp/") $(grep -lsz "^SLURM_CONF=$tmp/" /proc/[0-9]*/environ | grep -o '[0-9]*'); do
+		kill -9 "$file" 2>/dev/null
+	done
 	umount disk 2>/dev/null
 	cd / && rm -rf "$tmp"
 }
