@@ -117,18 +117,35 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 	projection_set(p, i, l);
 }
 
-struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
+/* Numbers of the members wide and middle. */
+static size_t wide_size(const struct stack *s, size_t tokens, size_t piece)
 {
-	size_t qkv = stack_out(s, ROLE_QKV), q = s->heads * s->head_dim;
-	size_t n = max(s->intermediate, max(s->expert, s->shared)), gate_up = 0;
-	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
+	size_t gate_up = 0;
 
 	for (int i = PROJECTION_GATE_UP; i < PROJECTIONS; i++)
 		gate_up = max(gate_up, stack_width(s, (enum projection_name)i));
+	return max(tokens * stack_out(s, ROLE_QKV), piece * gate_up);
+}
+
+static size_t middle_size(const struct stack *s, size_t tokens, size_t piece)
+{
+	return max(tokens * s->heads * s->head_dim, piece * max(s->intermediate, max(s->expert, s->shared)));
+}
+
+size_t work_size(const struct stack *s, size_t tokens, size_t piece)
+{
+	return (tokens * stack_in(s, PROJECTION_GATE_UP) + wide_size(s, tokens, piece) +
+		middle_size(s, tokens, piece)) * sizeof(float);
+}
+
+struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
+{
+	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
+
 	w.rotary = rotary_make(s, positions);
 	w.normed = xalloc(tokens, stack_in(s, PROJECTION_GATE_UP) * sizeof *w.normed);
-	w.wide = xalloc(max(tokens * qkv, piece * gate_up), sizeof *w.wide);
-	w.middle = xalloc(max(tokens * q, piece * n), sizeof *w.middle);
+	w.wide = xalloc(wide_size(s, tokens, piece), sizeof *w.wide);
+	w.middle = xalloc(middle_size(s, tokens, piece), sizeof *w.middle);
 	if (s->parallel && s->arch->norm[BEFORE_MLP])
 		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
 	if (s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP])

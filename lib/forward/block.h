@@ -71,6 +71,8 @@ struct work {
 };
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions);
 void work_free(struct work *w);
+/* Bytes of its largest members: normed, wide and middle. */
+size_t work_size(const struct stack *s, size_t tokens, size_t piece);
 
 /*
  * x becomes the block's output. With a cache, sequence s of the batch attends to the sequence[s].past rows of

@@ -160,17 +160,6 @@ static void run_group(struct forward *f, const struct chunks *all, size_t first,
 	free(sequence);
 }
 
-/* Bytes of a thread that takes a chunk through the block: its workspace, and the inputs that are collected. */
-static size_t size_of_chunk(const struct forward *f, enum projection_name to, size_t tokens)
-{
-	const struct stack *s = f->block->stack;
-	const size_t of_token = s->hidden + stack_out(s, ROLE_QKV) + s->heads * s->head_dim,
-		of_piece = stack_width(s, PROJECTION_GATE_UP) + s->intermediate;
-
-	return (tokens * of_token + TOKENS * of_piece) * sizeof(float) +
-		tokens * collection_size(f->block, to);
-}
-
 /* Runs chunks side by side in groups of about TOKENS_OBSERVED tokens for each thread, if memory allows. */
 static void run_observed(struct forward *f, const struct chunks *all, bool side_by_side, struct stage stage,
 	const struct observer *observer)
@@ -188,11 +177,13 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	const bool in_order = observer && (s->arch->projector || stack_sparse(s, f->block->index));
 	const bool collected = observer && observer->on_input && !in_order;
 	struct chunks all = chunks_of(windows_of(f, s), in_order ? TOKENS_OBSERVED : TOKENS);
+	const size_t piece = in_order ? all.tokens : min(TOKENS, all.tokens);
+	const size_t bytes = work_size(s, all.tokens, piece) +
+		(collected ? all.tokens * collection_size(f->block, stage.to) : 0);
 	const bool side_by_side = !in_order && all.n >= (size_t)threads && (!collected ||
-		size_of_chunk(f, stage.to, all.tokens) <= SIDE_BY_SIDE / (size_t)threads);
+		bytes <= SIDE_BY_SIDE / (size_t)threads);
 
-	make_works(f, s, side_by_side ? (size_t)threads : 1, all.tokens,
-		in_order ? all.tokens : min(TOKENS, all.tokens));
+	make_works(f, s, side_by_side ? (size_t)threads : 1, all.tokens, piece);
 	if (in_order)
 		run_chunks(f, &all, 0, all.n, false, stage, observer);
 	else if (collected)

@@ -97,14 +97,20 @@ def unseen_of(n, middle, kv):
     return 4 * (2048 * n + max(2048 * (n + 2 * kv), PIECE * 2 * middle) + max(2048 * n, PIECE * middle))
 
 
+def seen_of(n, middle, kv, threads):
+    """Chunks of states of hessian-accum with the inputs of layers: one for each thread up to SIDE_BY_SIDE, else one."""
+    chunk = unseen_of(n, middle, kv) + 4 * 2048 * (3 * n + middle)
+    return chunk * threads if chunk * threads <= SIDE_BY_SIDE else chunk
+
+
 block = weights * 4
-PIECE, THREADS = 512, 2
-# States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces if nothing observes it
-seen = 4 * 2048 * (HIDDEN + 2 * INTERMEDIATE + INTERMEDIATE)
+PIECE, THREADS, SIDE_BY_SIDE = 512, 2, 4 << 30         # lib/forward/forward.c
+# States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces
+seen = seen_of(HIDDEN, INTERMEDIATE, KV, THREADS)
 unseen = unseen_of(HIDDEN, INTERMEDIATE, KV)
 page.append("### Memory\n\nPeak memory of a process. Pages of the files that it maps are not counted:\n")
 table(["process", "is", "size"], [
-    ("hessian-accum, a block", "weights in float; sums in double of all four inputs; a chunk of states",
+    ("hessian-accum, a block", "weights in float; sums in double of all four inputs; chunks of states, with the inputs of layers",
      f"{gb(block)} + {gb(sums * 8)} + {gb(seen)} = {gb(block + sums * 8 + seen)}"),
     ("hessian-accum while it writes", "the same, and the largest sum in float",
      f"{gb(block + sums * 8 + seen)} + {gb(INTERMEDIATE**2 * 4)} = {gb(block + sums * 8 + seen + INTERMEDIATE**2 * 4)}"),
@@ -157,8 +163,8 @@ for name, (n, blocks, middle, kv) in SIZES.items():
              ((of_token * blocks + 2 * n * VOCAB["Llama 3"]) * TOKENS, "eval-ppl-2048")]
     t = [amount / rate[row] if rate[row] else float("nan") for amount, row in times]
     calibrate, quantize, evaluate = (x * MEASURED_ON for x in (t[0] + t[1], t[2], t[3]))  # on one core
-    summed = 4 * of_block + 8 * hessians + 4 * 2048 * (n + 3 * middle) + 4 * middle**2
-    peak = [max(summed, 4 * of_block + c * unseen_of(n, middle, kv) + (1 << 29)) for c in CORES]
+    summed = 4 * of_block + 8 * hessians + 4 * middle**2
+    peak = [max(summed + seen_of(n, middle, kv, c), 4 * of_block + c * unseen_of(n, middle, kv) + (1 << 29)) for c in CORES]
     plain = 2 * VOCAB["Llama 3"] * n * 2
     whole, result, squares = blocks * of_block * 2 + plain, blocks * of_block * (1 + 5 / GROUP) + plain, 4 * hessians * blocks
     disk = 2 * whole + squares + result + 2 * TOKENS * n * 4
