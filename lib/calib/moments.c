@@ -11,7 +11,8 @@
 #include "num/half.h"
 #include "num/linalg.h"
 
-enum { COLUMNS_AT_ONCE = 256, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
+/* 96 divides most widths of small models; FEW: numbers, up to which one thread is faster */
+enum { COLUMNS_AT_ONCE = 96, FEW = 1 << 16 };
 
 struct moments moments_make(size_t in, bool products)
 {

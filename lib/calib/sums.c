@@ -23,7 +23,7 @@ void sums_free(struct sums *s)
 	sums_drop(s);
 	for (size_t m = 0; m < s->modalities; m++)
 		moments_free(&s->moments[m]);
-	free(s->moments), free(s->written);
+	free(s->moments), free(s->written), free(s->rounded.memory);
 	*s = (struct sums){ 0 };
 }
 
@@ -47,11 +47,12 @@ static size_t equals(const struct batch *batch, size_t s)
 	return n;
 }
 
-static void add_batch(struct moments *h, enum half_type type, const struct batch *batch, const float *x)
+static void add_batch(struct moments *h, enum half_type type, const struct batch *batch, const float *x,
+	struct workspace *rounded)
 {
 	const size_t in = h->in;
 	const bool half = type != HALF_NONE;
-	uint16_t *narrow = half ? xalloc(batch->rows, in * sizeof *narrow) : NULL;
+	uint16_t *narrow = half ? workspace_of(rounded, batch->rows * in * sizeof *narrow) : NULL;
 
 	#pragma omp parallel for num_threads(threads) if (half) schedule(static)
 	for (size_t t = 0; t < (half ? batch->rows : 0); t++)
@@ -66,11 +67,11 @@ static void add_batch(struct moments *h, enum half_type type, const struct batch
 		else
 			moments_add(h, n, tokens, (const float (*)[tokens][in])(x + from));
 	}
-	free(narrow);
 }
 
 /* Adds the rows of each modality separately, sequence by sequence. */
-static void add_by_modality(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
+static void add_by_modality(struct sums *s, enum half_type type, const struct batch *batch, const float *x,
+	struct workspace *rounded)
 {
 	const size_t in = s->in;
 	float *own = xalloc(batch->rows, in * sizeof *own);
@@ -90,7 +91,7 @@ static void add_by_modality(struct sums *s, enum half_type type, const struct ba
 				sequence[some.sequences++] =
 					(struct sequence){ .first = first, .length = some.rows - first };
 		}
-		add_batch(&s->moments[m], type, &some, own);
+		add_batch(&s->moments[m], type, &some, own, rounded);
 	}
 	free(own), free(sequence);
 }
@@ -98,16 +99,21 @@ static void add_by_modality(struct sums *s, enum half_type type, const struct ba
 void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
 {
 	if (s->modalities > 1 && batch->modality)
-		add_by_modality(s, type, batch, x);
+		add_by_modality(s, type, batch, x, &s->rounded);
 	else if (s->in)
-		add_batch(s->moments, type, batch, x);
+		add_batch(s->moments, type, batch, x, &s->rounded);
 }
 
+/* Without the workspace of s: a block may have very many experts. */
 void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float *x)
 {
 	const struct sequence all = { .length = rows };
+	struct workspace rounded = { 0 };
 
-	sums_add(s, type, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, x);
+	if (s->in)
+		add_batch(s->moments, type, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, x,
+			&rounded);
+	free(rounded.memory);
 }
 
 void sums_add_hessian(struct sums *s, const struct part *part, const char *group)

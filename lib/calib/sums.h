@@ -22,6 +22,7 @@
 #include "calib/hessian.h"
 #include "calib/moments.h"
 #include "forward/batch.h"
+#include "forward/projection.h"
 #include "num/half.h"
 
 struct sums {
@@ -32,6 +33,7 @@ struct sums {
 	bool partial;			/* other files have the rest: zero tokens are no error */
 	struct hessian mixed;		/* of sums_mixed(), until sums_drop() */
 	char *written;			/* group of the output with these sums, or NULL */
+	struct workspace rounded;	/* rows of sums_add() as bf16 */
 };
 
 struct sums sums_make(size_t in, size_t modalities, bool products);	/* false: without Σ x xᵀ */

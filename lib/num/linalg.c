@@ -138,7 +138,9 @@ CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restri
 
 struct gram_tiles gram_tiles(size_t n, size_t widest)
 {
-	const size_t tiles = max(ceil_div(n, widest), n > widest / 2 ? 2 : 1);
+	size_t tiles = max(ceil_div(n, widest), n > widest / 2 ? 2 : 1);
+
+	tiles += tiles > 1 ? tiles % 2 : 0;	/* an even number has the same work for two threads */
 
 	return (struct gram_tiles){ ceil_div(ceil_div(n, tiles), ALIGN_N) * ALIGN_N, tiles };
 }
