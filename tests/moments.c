@@ -239,7 +239,7 @@ static void axes_of_sums(void **unused)
 		memcpy(apart[modality[i]][n[modality[i]]++], x[i], sizeof x[i]);
 	}
 	sums_add(&s, HALF_NONE, &(struct batch){ .rows = ROWS, .sequences = 1, .sequence = &one,
-		.modality = modality }, *x);
+		.modality = modality }, *x, &(struct workspace){ 0 });
 	for (int m = 0; m < 2; m++) {
 		CASE("modality %d", m);
 		struct moments want = moments_make(IN, true);

@@ -115,10 +115,10 @@ static enum half_type half_of(const struct calibration *k)
 static void on_input(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t first,
 	size_t rows, size_t in, const float *x)
 {
-	const struct calibration *k = arg;
+	struct calibration *k = arg;
 
 	(void)first, (void)rows, (void)in;	/* whole batches */
-	sums_add(&k->input[config_input(k->config, block, p, 0)], half_of(k), batch, x);
+	sums_add(&k->input[config_input(k->config, block, p, 0)], half_of(k), batch, x, &k->rounded);
 }
 
 static void on_expert_input(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows,
@@ -283,7 +283,7 @@ void calibrate_end(struct calibration *k)
 
 	for (size_t i = 0; i < n; i++)
 		sums_free(&k->input[i]), sums_free(&k->extra[i]);
-	free(k->input), free(k->extra);
+	free(k->input), free(k->extra), free(k->rounded.memory);
 	layer_list_free(&k->list);
 }
 

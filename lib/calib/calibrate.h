@@ -66,6 +66,7 @@ struct calibration {
 	struct sums *input;		/* [config_inputs()] */
 	struct sums *extra;		/* [config_inputs()]: priors of experts' down projections */
 	const char *name;		/* name of the source, for messages */
+	struct workspace rounded;	/* rows of an input as bf16 */
 };
 /* products: also sum Σ x xᵀ. Without products, the magnitudes of split columns are left out. */
 struct calibration calibrate_begin(const struct part *part, const struct config *c,

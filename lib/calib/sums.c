@@ -23,7 +23,7 @@ void sums_free(struct sums *s)
 	sums_drop(s);
 	for (size_t m = 0; m < s->modalities; m++)
 		moments_free(&s->moments[m]);
-	free(s->moments), free(s->written), free(s->rounded.memory);
+	free(s->moments), free(s->written);
 	*s = (struct sums){ 0 };
 }
 
@@ -96,23 +96,21 @@ static void add_by_modality(struct sums *s, enum half_type type, const struct ba
 	free(own), free(sequence);
 }
 
-void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
+void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x,
+	struct workspace *rounded)
 {
 	if (s->modalities > 1 && batch->modality)
-		add_by_modality(s, type, batch, x, &s->rounded);
+		add_by_modality(s, type, batch, x, rounded);
 	else if (s->in)
-		add_batch(s->moments, type, batch, x, &s->rounded);
+		add_batch(s->moments, type, batch, x, rounded);
 }
 
-/* Without the workspace of s: a block may have very many experts. */
 void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float *x)
 {
 	const struct sequence all = { .length = rows };
-	struct workspace rounded = { 0 };
+	struct workspace rounded = { 0 };	/* threads add rows at the same time */
 
-	if (s->in)
-		add_batch(s->moments, type, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, x,
-			&rounded);
+	sums_add(s, type, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, x, &rounded);
 	free(rounded.memory);
 }
 

@@ -8,7 +8,7 @@
  *
  *	struct sums s = sums_make(in, modalities, true);
  *
- *	sums_add(&s, HALF_NONE, &batch, x);		for each batch
+ *	sums_add(&s, HALF_NONE, &batch, x, &rounded);	for each batch
  *	sums_write(&s, out, file, layer);		or sums_mixed(), sums_percentile()
  *	sums_free(&s);
  *
@@ -33,13 +33,13 @@ struct sums {
 	bool partial;			/* other files have the rest: zero tokens are no error */
 	struct hessian mixed;		/* of sums_mixed(), until sums_drop() */
 	char *written;			/* group of the output with these sums, or NULL */
-	struct workspace rounded;	/* rows of sums_add() as bf16 */
 };
 
 struct sums sums_make(size_t in, size_t modalities, bool products);	/* false: without Σ x xᵀ */
 void sums_free(struct sums *s);
-/* Rounds a batch to the type and adds it. No effect if `in` is 0. */
-void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x);
+/* Rounds a batch to the type and adds it. No effect if `in` is 0. rounded: memory for the rounded rows. */
+void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x,
+	struct workspace *rounded);
 /* Adds rows that are one sequence. */
 void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float *x);
 /* Adds the Hessian of a group of a file. It must have the same shape and the same number of modalities. */

@@ -58,8 +58,7 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 struct work {
 	const struct stack *stack;
 	size_t tokens;
-	size_t piece;			/* tokens that pass the MLP at once; in a mixture of experts with an observer, all
-					 * of the batch must */
+	size_t piece;			/* tokens that pass the MLP at once; all with an observer of experts */
 	struct rotary rotary;
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */

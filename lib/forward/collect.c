@@ -3,7 +3,8 @@
 #include "forward/collect.h"
 #include <string.h>
 
-/* Whether a run up to projection `to` collects inputs of projection p: all with PROJECTIONS, else only `to`. */
+/* Whether a run up to projection `to` collects inputs of projection p: with PROJECTIONS all, else only `to`.
+ */
 static bool collects(const struct block *b, enum projection_name to, int p)
 {
 	return b->projection[p].layers && (to == PROJECTIONS || to == (enum projection_name)p);

@@ -2,9 +2,9 @@
 /*
  * collect.h -- collects the inputs of the projections of a block over a group of chunks, for an observer
  *
- * An observer receives windows in their order (forward/observer.h). Threads that take chunks of windows through
- * a block at the same time finish them in any order. So the observer of a chunk copies inputs to the rows of
- * the chunk, and afterwards the observer of the group receives each projection's inputs of all chunks at once.
+ * An observer receives windows in their order (forward/observer.h). Threads that take chunks of windows
+ * through a block at the same time finish them in any order. So the observer of a chunk copies inputs to the
+ * rows of the chunk. Afterwards the observer of the group receives the inputs of all chunks, by projection.
  *
  * Calling sequence: collection_begin() for a group; collection_of_chunk() for each chunk, by any thread;
  * collection_show(). free(memory.memory) at the end.

@@ -11,10 +11,11 @@
 #include "forward/embed.h"
 #include "model/layer_ref.h"
 
-/* Constants, not options, since results depend on them. Tokens of a chunk and of a piece of it in an MLP, and of
- * a chunk of experts or of the head for an observer. */
+/* Constants, not options, since results depend on them. TOKENS: of a chunk, and of a piece of it in an MLP.
+ * TOKENS_OBSERVED: of a chunk of experts, of a projector or of the head with an observer, and of the chunks
+ * that a thread takes for a group. */
 enum { TOKENS = 512, TOKENS_OBSERVED = 2048 };
-/* Bytes of memory for chunks side by side with an observer. */
+/* Most bytes of workspaces and collected inputs, of all threads together. */
 static const size_t SIDE_BY_SIDE = (size_t)4 << 30;
 
 struct forward *forward_open(const struct config *c, const struct execution *e, const struct windows *w,
@@ -160,11 +161,11 @@ static void run_group(struct forward *f, const struct chunks *all, size_t first,
 	free(sequence);
 }
 
-/* Runs chunks side by side in groups of about TOKENS_OBSERVED tokens for each thread, if memory allows. */
-static void run_observed(struct forward *f, const struct chunks *all, bool side_by_side, struct stage stage,
-	const struct observer *observer)
+/* Runs groups of `each` chunks for a thread, or of one chunk for all. */
+static void run_observed(struct forward *f, const struct chunks *all, bool side_by_side, size_t each,
+	struct stage stage, const struct observer *observer)
 {
-	const size_t group = side_by_side ? (size_t)threads * max(1, TOKENS_OBSERVED / all->tokens) : 1;
+	const size_t group = side_by_side ? (size_t)threads * each : 1;
 
 	for (size_t i = 0; i < all->n; i += group)
 		run_group(f, all, i, min(group, all->n - i), side_by_side, stage, observer);
@@ -178,8 +179,9 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	const bool collected = observer && observer->on_input && !in_order;
 	struct chunks all = chunks_of(windows_of(f, s), in_order ? TOKENS_OBSERVED : TOKENS);
 	const size_t piece = in_order ? all.tokens : min(TOKENS, all.tokens);
+	const size_t each = max(1, TOKENS_OBSERVED / all.tokens);	/* chunks of a thread in a group */
 	const size_t bytes = work_size(s, all.tokens, piece) +
-		(collected ? all.tokens * collection_size(f->block, stage.to) : 0);
+		(collected ? each * all.tokens * collection_size(f->block, stage.to) : 0);
 	const bool side_by_side = !in_order && all.n >= (size_t)threads && (!collected ||
 		bytes <= SIDE_BY_SIDE / (size_t)threads);
 
@@ -187,7 +189,7 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	if (in_order)
 		run_chunks(f, &all, 0, all.n, false, stage, observer);
 	else if (collected)
-		run_observed(f, &all, side_by_side, stage, observer);
+		run_observed(f, &all, side_by_side, each, stage, observer);
 	else
 		run_unobserved(f, &all, stage);
 	free(all.chunk);

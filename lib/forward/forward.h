@@ -7,10 +7,10 @@
  * is a fatal error.
  *
  * A part (embeddings, a block) is loaded once, and all windows pass it. Only the hidden states of all windows
- * remain afterwards. Each thread takes a chunk of windows through a block; an observer receives inputs of groups
- * of chunks (forward/collect.h). All threads work on one chunk if there are fewer chunks than threads, if the
- * chunks of an observer would take too much memory, and for an observer of a mixture of experts, whose results
- * depend on the order of chunks. Products are cut into the same tiles in both cases.
+ * remain afterwards. Each thread takes a chunk of windows through a block; an observer receives inputs of
+ * groups of chunks (forward/collect.h). All threads work on one chunk if there are fewer chunks than threads,
+ * if the chunks of an observer would take too much memory, and for an observer of a mixture of experts, whose
+ * results depend on the order of chunks. Products are cut into the same tiles in both cases.
  */
 #ifndef FORWARD_FORWARD_H
 #define FORWARD_FORWARD_H

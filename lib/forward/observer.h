@@ -7,10 +7,10 @@
 #include "model/config.h"
 
 /*
- * on_input() receives the input x[rows][in] of a projection for rows first .. first + rows - 1 of a batch, after
- * an online Hadamard and before any rounding of activations. forward_part() and forward_stage() pass whole
- * batches. For the head, `block` is the number of blocks. With on_input = NULL no callback is made, but windows
- * are grouped as for one, so that sums are the same to the bit. Without an observer (NULL) they are not grouped.
+ * on_input() receives the input x[rows][in] of a projection for rows first .. first + rows - 1 of a batch,
+ * after an online Hadamard and before any rounding of activations. forward_part() and forward_stage() pass
+ * whole batches. For the head, `block` is the number of blocks. on_input NULL: no callback. In a mixture of
+ * experts, windows are then still grouped as for one, since results depend on the groups.
  *
  * In a mixture of experts, on_input() receives the inputs of projections that all tokens pass.
  * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order.

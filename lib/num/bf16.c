@@ -252,8 +252,8 @@ void bf16_product(bool pairs, size_t m, size_t n, size_t k, size_t stride, float
 
 /* y = the product of the column tiles from i and from j, starting from 0. Numbers below the diagonal may be
  * missing. */
-static void gram_by_pieces(size_t m, size_t n, size_t width, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
-	const uint16_t x[m][n])
+static void gram_by_pieces(size_t m, size_t n, size_t width, size_t i, size_t j,
+	float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
 {
 	const bool pairs = cpu_bf16;
 	const size_t block = STEPS * (pairs ? 2 : 1);
@@ -274,8 +274,8 @@ static void gram_by_pieces(size_t m, size_t n, size_t width, size_t i, size_t j,
 	}
 }
 
-static void gram_by_blas(size_t m, size_t n, size_t width, size_t i, size_t j, float y[TILE_GRAM][TILE_GRAM],
-	const uint16_t x[m][n])
+static void gram_by_blas(size_t m, size_t n, size_t width, size_t i, size_t j,
+	float y[TILE_GRAM][TILE_GRAM], const uint16_t x[m][n])
 {
 	size_t ni = min(width, n - i), nj = min(width, n - j);
 	float a[STEPS][TILE_GRAM], b[STEPS][TILE_GRAM];
@@ -308,12 +308,11 @@ void bf16_gram(size_t blocks, size_t m, size_t n, double h[n][n], const uint16_t
 		return;
 	}
 	#pragma omp parallel for num_threads(threads) if (many) schedule(dynamic)
-	for (size_t t = 0; t < g.per_side * g.per_side; t++) {
+	for (size_t t = 0; t < g.tiles; t++) {
 		_Alignas(64) float y[TILE_GRAM][TILE_GRAM];
 		size_t i, j;
 
-		if (!gram_tile_at(&g, t, &i, &j) || j >= n)
-			continue;
+		gram_tile_at(&g, t, &i, &j);
 		for (size_t s = 0; s < blocks; s++) {
 			(cpu == CPU_AVX512 ? gram_by_pieces : gram_by_blas)(m, n, g.width, i, j, y, x[s]);
 			for (size_t c = 0; c < min(g.width, n - i); c++) {

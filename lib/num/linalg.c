@@ -138,21 +138,22 @@ CLONES(, void, linalg_sum, (size_t n, double y[restrict n], const float x[restri
 
 struct gram_tiles gram_tiles(size_t n, size_t widest)
 {
-	size_t tiles = max(ceil_div(n, widest), n > widest / 2 ? 2 : 1);
+	size_t side = max(ceil_div(n, widest), n > widest / 2 ? 2 : 1), width;
 
-	tiles += tiles > 1 ? tiles % 2 : 0;	/* an even number has the same work for two threads */
-
-	return (struct gram_tiles){ ceil_div(ceil_div(n, tiles), ALIGN_N) * ALIGN_N, tiles };
+	side += side > 1 ? side % 2 : 0;	/* an even number has the same work for two threads */
+	width = ceil_div(ceil_div(n, side), ALIGN_N) * ALIGN_N;
+	side = ceil_div(n, width);
+	return (struct gram_tiles){ width, side, side * (side + 1) / 2 };
 }
 
-bool gram_tile_at(const struct gram_tiles *g, size_t t, size_t *i, size_t *j)
+void gram_tile_at(const struct gram_tiles *g, size_t t, size_t *i, size_t *j)
 {
-	const size_t row = t % g->per_side, ahead = t / g->per_side + 1;
-	const size_t column = ahead < g->per_side ? row + ahead : row;
+	size_t row = 0, columns = g->per_side - 1;	/* of this row, right of the diagonal */
 
-	*i = row * g->width;
-	*j = column * g->width;
-	return column < g->per_side;
+	for (; columns && t >= columns; columns--, row++)
+		t -= columns;
+	*i = (columns ? row : t) * g->width;
+	*j = (columns ? row + 1 + t : t) * g->width;
 }
 
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n])
@@ -161,12 +162,11 @@ void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float 
 	const struct gram_tiles g = gram_tiles(n, TILE_GRAM);
 
 	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic)
-	for (size_t t = 0; t < g.per_side * g.per_side; t++) {
+	for (size_t t = 0; t < g.tiles; t++) {
 		float p[TILE_GRAM][TILE_GRAM];
 		size_t i, j;
 
-		if (!gram_tile_at(&g, t, &i, &j) || j >= n)
-			continue;
+		gram_tile_at(&g, t, &i, &j);
 		for (size_t s = 0; s < blocks; s++) {
 			gram_tile(m, n, g.width, i, j, p, x[s]);
 			for (size_t a = 0; a < min(g.width, n - i); a++) {

@@ -38,13 +38,13 @@ double linalg_orthogonality(size_t n, const double q[n][n]);
  */
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n]);
 /*
- * Tiles of an upper triangle of n columns, for a loop over t = 0 .. per_side² - 1 by threads. Their width is nearly
- * equal. Those of the diagonal, which are half the work, come last, so that threads end at about the same time.
- * gram_tile_at() returns false if there is no tile t; i ≤ j are the first row and column.
+ * Tiles of the upper triangle of an n × n matrix, for a loop of threads over `tiles`. gram_tile_at() sets the
+ * first row i and column j ≥ i of tile t. Tiles have one width, except the last. Those of the diagonal, which
+ * are half the work, come last, so that threads end at about the same time.
  */
-struct gram_tiles { size_t width, per_side; };
+struct gram_tiles { size_t width, per_side, tiles; };
 struct gram_tiles gram_tiles(size_t n, size_t widest);
-bool gram_tile_at(const struct gram_tiles *g, size_t t, size_t *i, size_t *j);
+void gram_tile_at(const struct gram_tiles *g, size_t t, size_t *i, size_t *j);
 void linalg_sum(size_t n, double y[restrict n], const float x[restrict n]);	/* y += x */
 /* sum += |x|, fourth += x⁴, max = max(max, |x|), in which NaN is ignored. */
 void linalg_magnitude(size_t n, double sum[restrict n], double fourth[restrict n], float max[restrict n],

@@ -58,8 +58,9 @@ FIXED static void fixed_place(const struct packed *p, size_t n, struct fixed_inp
 	}
 }
 
-/* The 3-bit codes of a chunk, two to a byte: low bits of an even and of an odd column, then their third bits
- * in bits 4 and 5. Each 64 bits of `both` have the low bits of 16 codes, and the third bits of their block. */
+/* The 3-bit codes of a chunk, two to a byte: the low bits of an even and of an odd column, then their third
+ * bits in bits 4 and 5. Each 64 bits of `both` have the low bits of 16 codes, and the third bits of their
+ * block. */
 FIXED_INLINE __m512i pairs_of_three(const uint32_t *w)
 {
 	const __m512i at = _mm512_setr_epi32(0, 2, 1, 2, 3, 5, 4, 5, 6, 8, 7, 8, 9, 11, 10, 11);
@@ -72,8 +73,8 @@ FIXED_INLINE __m512i pairs_of_three(const uint32_t *w)
 		_mm512_multishift_epi64_epi8(low, both), _mm512_set1_epi8(0x30), 0xe4);
 }
 
-/* Weights of a chunk as bytes: v[0] of even nibbles of the words, v[1] of odd ones; of 3 bits, of even and of odd
- * columns. Fifth bits are moved to bit 4. */
+/* Weights of a chunk as bytes: v[0] of even nibbles of the words, v[1] of odd ones; of 3 bits, of even and of
+ * odd columns. Fifth bits are moved to bit 4. */
 FIXED_INLINE void weights(__m512i v[2], int bits, const uint32_t *w, const __m512i table[2])
 {
 	v[0] = bits == 3 ? pairs_of_three(w) : avx512_low(w, bits);

@@ -34,7 +34,7 @@ struct packed {
 	float table[32];		/* value of each code */
 	float unit;			/* fixed: unit of the integers; half: values / half numbers */
 	int offset;			/* fixed: makes the integers nonnegative */
-	uint8_t integer[2][64];		/* fixed: value/unit + offset of the codes of v[0] and v[1] in weights() */
+	uint8_t integer[2][64];		/* fixed: value/unit + offset, by bytes v[0] and v[1] of weights() */
 	int no_zero;			/* integer: used as the zero point if the format has none */
 	uint8_t byte[2][ZERO_MAX + 17];	/* integer: low and high byte of -ZERO_MAX .. 16 as bfloat16 */
 };
@@ -75,8 +75,8 @@ static size_t group_of_word(const struct linear *l, size_t word)
 /*
  * Index of column i of a chunk in the prepared inputs. Floats are in steps of two vectors, in which code i
  * of its word is in half h of step k. Looked-up bytes are in vectors of even and of odd bytes. Bytes of
- * fixed point are in the order of nibbles, of three bits even columns, then odd ones. Other words of three bits are as
- * in product_float_private.h.
+ * fixed point are in the order of nibbles, of three bits even columns, then odd ones. Other words of three
+ * bits are as in product_float_private.h.
  */
 static size_t place_in_chunk(const struct packed *p, size_t i)
 {
