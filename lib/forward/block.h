@@ -58,7 +58,7 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 struct work {
 	const struct stack *stack;
 	size_t tokens;
-	size_t piece;			/* tokens that pass the MLP at once; all with an observer of experts */
+	size_t piece;			/* tokens that pass the MLP at once; experts with an observer: all */
 	struct rotary rotary;
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */

@@ -94,7 +94,8 @@ void calibrated_write(struct output *out, size_t n, const struct part *const fro
 	free(all);
 }
 
-/* Whether two texts have ids in common; *both is the first common range. */
+/* Whether two texts have ids in common; *both is the first common range. both->windows > 0: of random windows,
+ * which need not use all its ids. */
 static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 {
 	struct calibrated_range x, y;
@@ -102,7 +103,8 @@ static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 	while (next_range(&a, &x))
 		for (const char *at = b; next_range(&at, &y);) {
 			*both = (struct calibrated_range){ .digest = x.digest,
-				.first = max(x.first, y.first), .end = min(x.end, y.end) };
+				.first = max(x.first, y.first), .end = min(x.end, y.end),
+				.windows = max(x.windows, y.windows) };
 			if (!strncmp(x.digest, y.digest, DIGEST_DIGITS) && both->first < both->end)
 				return true;
 		}
@@ -115,8 +117,9 @@ void calibrated_warn(const struct part *model, const struct part *tokens, const 
 	struct calibrated_range both;
 
 	if (overlap(text, line, &both))
-		warn("%s: was calibrated on tokens %zu to %zu of %s: evaluate it on other text",
-			part_name(model), both.first, both.end - 1, part_name(tokens));
+		warn("%s: was calibrated on %stokens %zu to %zu of %s: evaluate it on other text", part_name(model),
+			both.windows ? "random windows of " : "", both.first, both.end - 1,
+			part_name(tokens));
 	free(text);
 }
 
@@ -131,9 +134,10 @@ void calibrated_twice(size_t n, const struct part *const from[n])
 		for (size_t j = 0; j < i && !told; j++) {
 			told = overlap(text[j], text[i], &both);
 			if (told)
-				warn("%s: was calibrated on tokens %zu to %zu of the same text as %s: "
-					"the sum counts them twice", part_name(from[i]), both.first,
-					both.end - 1, part_name(from[j]));
+				warn("%s: was calibrated on %stokens %zu to %zu of the same text as %s: "
+					"the sum counts %s twice", part_name(from[i]),
+					both.windows ? "random windows of " : "", both.first, both.end - 1,
+					part_name(from[j]), both.windows ? "common ones" : "them");
 		}
 	}
 	for (size_t i = 0; i < n; i++)

@@ -6,8 +6,9 @@
  * when it is taken from the heap. The time is O(n log n), even for a word that cannot be cut.
  *
  * If a whole text is one word, as in the style of SentencePiece, it is cut between two characters that no
- * merge joins. The ids are the same, and each span is short. If a text has many words, most are repeated: a
- * table keeps the tokens of short words. Of words with equal hashes it keeps the last one.
+ * merge joins. The ids are the same, and each span is short. If a text has many words, most are repeated:
+ * after MANY tokens a table keeps the tokens of short words. Of words with equal hashes it keeps the last one.
+ * Short texts have no table, which is 4 MB.
  */
 #include "text/bpe.h"
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct symbol {
 
 struct candidate { int32_t rank; uint32_t at; int32_t id; };
 
-enum { KNOWN_WORDS = 1 << 15, KNOWN_BYTES = 60, KNOWN_TOKENS = 12 };
+enum { KNOWN_WORDS = 1 << 15, KNOWN_BYTES = 60, KNOWN_TOKENS = 12, MANY = 2048 };
 
 /* A word and its tokens; length 0: none. */
 struct known {
@@ -266,7 +267,7 @@ void coder_word(struct coder *c, struct piece word)
 {
 	struct known *k = NULL;
 
-	if (word.n <= KNOWN_BYTES) {
+	if (word.n <= KNOWN_BYTES && (c->known || c->out.n > MANY)) {
 		if (!c->known)
 			c->known = xalloc(KNOWN_WORDS, sizeof *c->known);
 		k = c->known + text_hash(word.text, word.n) % KNOWN_WORDS;
