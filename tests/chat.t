@@ -130,11 +130,12 @@ bad "{\"messages\": $c, \"tools\": {}}" "'tools' is not a list"
 bad "{\"messages\": $c, \"tools\": [1]}" "'tools': number 0 is not an object"
 bad '[{"role": "user", "role": "x"}]' 'is not valid JSON: duplicate'
 bad "$(printf '[{"role": "user", "content": "\377"}]')" 'is not valid JSON'
-bad "$(py deep)" 'm: chat template:1: a value is nested in more than 200 levels'
 py model m "{% if messages[1].role != 'assistant' %}{{ raise_exception('Roles must alternate
 here') }}{% endif %}x"
 bad '[{"role": "user", "content": ""}, {"role": "user", "content": ""}]' \
 	'm: chat template:1: raise_exception: Roles must alternate.here$'
+py model m '{{ messages | tojson }}'
+bad "$(py deep)" 'm: chat template:1: a value is nested in more than 200 levels'
 py model m '{{ messages[0].content }}'
 bad '[{"role": "user", "content": ""}]' 'the chat template makes an empty text of this conversation'
 printf '\n \n' >blank

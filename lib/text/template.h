@@ -6,14 +6,12 @@
  * and gives a text, byte for byte the one of jinja2 with the settings of transformers: trim_blocks and
  * lstrip_blocks are on, and one newline at the end of the template is removed.
  *
- * Statements: set, for (with a condition and else), if. Tests, filters, methods and functions are rows of
- * the tables in template_call.c and template_text.c. Everything else (macros, blocks, includes, raw,
- * generation, break, **, star arguments, ...) is refused by name and line when the template is read. What
- * Python would print in a form that depends on its version or on an address (ranges, iterators,
- * namespaces) is refused when it is printed.
+ * Statements: set, for (with a condition), if. Tests, filters, methods and functions are rows of the table in
+ * template_call.c. Everything else (macros, blocks, generation, /, **, ...) is refused by name and line
+ * when the template is read; what cannot be known then, such as a tuple that is printed, when it is reached.
  *
- * Limits, so that every template ends: TEMPLATE_STEPS evaluations, TEMPLATE_MEMORY bytes of values and
- * text, TEMPLATE_DEPTH levels of nesting of expressions, statements and values, and numbers of 64 bits.
+ * Limits, so that every template ends: TEMPLATE_STEPS evaluations (8 bytes of text count as one),
+ * TEMPLATE_DEPTH levels of nesting of expressions, statements and values, and numbers of 64 bits.
  *
  *	struct template *t = template_read(name, n, text);
  *
@@ -30,7 +28,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
-enum { TEMPLATE_STEPS = 20000000, TEMPLATE_DEPTH = 200, TEMPLATE_MEMORY = 256 << 20 };
+enum { TEMPLATE_STEPS = 20000000, TEMPLATE_DEPTH = 200 };
 
 struct template;
 

@@ -1,441 +1,384 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* template_call.c -- functions, filters of lists, and tests of templates; see template_private.h */
+/* template_call.c -- functions, methods, filters and tests of templates; see template_private.h */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <utf8proc.h>
 #include "text/template_private.h"
+#include "text/utf8.h"
+
+#define UNUSED __attribute__((unused))
+#define CALL UNUSED struct run *r, UNUSED const struct row *row, UNUSED json_t *self, \
+	UNUSED json_t *const arg[ARGUMENTS]
+
+enum { LEFT = 1, RIGHT = 2 };
 
 /* --- functions --- */
 
-static struct value call_raise(struct call *c)
+static json_t *call_raise(CALL)
 {
-	const struct span s = value_str(c->r, c->arg[0]);
-
-	template_fail(c->r, "raise_exception: %.*s", (int)(s.n < 800 ? s.n : 800), s.s);
+	fail("raise_exception: %s", json_string_value(make_str(r, arg[0])));
 }
 
-static struct value call_strftime(struct call *c)
+static json_t *call_strftime(CALL)
 {
-	static const char known[] = "aAbBdeHIjmMpSUwWyYGuVDFTRhnt%";
-	const struct value format = c->arg[0];
-	char text[512], *copy;
+	const char *format = json_string_value(arg[0]), *at = format;
+	char text[512];
 	struct tm t = { 0 };
-	size_t n;
 
-	if (!c->r->date)
-		template_fail(c->r, "the template asks for the date, give one by --date");
-	if (format.kind != VALUE_TEXT)
-		template_fail(c->r, "a format of a date is %s, expected a text", value_kind(format));
-	if (memchr(format.text.s, '\0', format.text.n) || format.text.n > sizeof text / 16)
-		template_fail(c->r, "a format of a date has a NUL or is too long");
-	for (size_t i = 0; i < format.text.n; i++)
-		if (format.text.s[i] == '%' && (++i == format.text.n || !strchr(known, format.text.s[i])))
-			template_fail(c->r, "a part of a format of a date is not supported, expected %% and "
-				"one of %s", known);
-	sscanf(c->r->date, "%d-%d-%d", &t.tm_year, &t.tm_mon, &t.tm_mday);
-	t.tm_year -= 1900;
-	t.tm_mon--;
+	if (!r->date)
+		fail("the template asks for the date, give one by --date");
+	while ((at = strchr(at, '%')) && at[1] && strchr("aAbBdHIjmMpSUwWyYF%", at[1]))
+		at += 2;
+	if (at || strlen(format) > 30)
+		fail("this format of a date is not supported: %s", format);
+	sscanf(r->date, "%d-%d-%d", &t.tm_year, &t.tm_mon, &t.tm_mday);
+	t.tm_year -= 1900, t.tm_mon--;
 	timegm(&t);	/* sets the day of the week and of the year */
-	copy = template_memory(c->r, format.text.n + 2, 1);
-	memcpy(copy, format.text.s, format.text.n);
-	copy[format.text.n] = '.';	/* so that a result of 0 bytes is an error */
-	n = strftime(text, sizeof text, copy, &t);
-	copy = template_memory(c->r, n + 1, 1);
-	memcpy(copy, text, n);
-	return value_text(copy, n - 1);
+	return make_text(r, text, strftime(text, sizeof text, format, &t));
 }
 
-void namespace_set(struct run *r, struct value ns, struct span name, struct value v)
-{
-	if (*name.s == '_')
-		template_fail(r, "the attribute '%.*s' of a namespace is not supported", (int)name.n, name.s);
-	dict_set(r, ns.dict, value_text(name.s, name.n), v);
-}
-
-static struct value call_namespace(struct call *c)
-{
-	struct value y = value_dict(c->r);
-
-	for (size_t i = 0; i < c->given; i++) {
-		if (!c->all[i].name.s)
-			template_fail(c->r, "namespace() takes arguments by name only");
-		namespace_set(c->r, y, c->all[i].name, c->all[i].value);
-	}
-	y.kind = VALUE_NAMESPACE;
-	return y;
-}
-
-static struct value call_range(struct call *c)
+static json_t *call_range(CALL)
 {
 	enum { MOST = 100000 };		/* as in jinja2's sandbox */
-	int64_t part[3] = { 0, 0, 1 };
-	uint64_t distance = 0, stride, length;
-	struct value y;
-	const int n = c->arg[2].kind != VALUE_ABSENT ? 3 : c->arg[1].kind != VALUE_ABSENT ? 2 : 1;
+	json_t *y = make_list(r);
+	json_int_t part[3] = { 0, 0, 1 };
 
-	for (int i = 0; i < n; i++) {
-		const struct value v = c->arg[i];
-
-		if (v.kind != VALUE_INTEGER && v.kind != VALUE_BOOL)
-			template_fail(c->r, "range() has %s, expected whole numbers", value_kind(v));
-		part[n == 1 ? 1 : i] = v.kind == VALUE_BOOL ? v.yes : v.integer;
+	for (int i = 0; i < 3 && arg[i]; i++) {
+		if (llabs(whole(arg[i])) > 1LL << 60 || (i == 2 && !whole(arg[i])))
+			fail("range() has a step of 0, or numbers beyond 2^60");
+		part[arg[1] ? i : 1] = whole(arg[i]);
 	}
-	if (!part[2])
-		template_fail(c->r, "the step of range() is 0");
-	stride = part[2] > 0 ? (uint64_t)part[2] : -(uint64_t)part[2];
-	if (part[2] > 0 ? part[1] > part[0] : part[1] < part[0])
-		distance = part[2] > 0 ? (uint64_t)part[1] - (uint64_t)part[0] :
-			(uint64_t)part[0] - (uint64_t)part[1];
-	length = distance / stride + (distance % stride != 0);
-	if (length > MOST)
-		template_fail(c->r, "range() has more than %d numbers", MOST);
-	y = value_list(c->r, FORM_RANGE, length);
-	for (uint64_t i = 0; i < length; i++)
-		list_add(c->r, y, value_integer(part[0] + (int64_t)i * part[2]));
+	for (; part[2] > 0 ? part[0] < part[1] : part[0] > part[1]; part[0] += part[2])
+		if (add(r, y, make_integer(r, part[0])), json_array_size(y) > MOST)
+			fail("range() has more than %d numbers", MOST);
+	return make_marked(r, KIND_VIEW, y);
+}
+
+/* --- texts --- */
+
+/* upper, lower, title. A character that becomes several, and a sigma, which may be final, are refused. */
+static json_t *text_casing(CALL)
+{
+	json_t *v = make_str(r, self);
+	const char *s = json_string_value(v), *end = s + json_string_length(v);
+	utf8proc_int32_t folded[4];
+	struct text b = { .r = r };
+	int to, kind = 0;
+	bool valid;
+
+	for (size_t bytes; s < end; s += bytes) {
+		const utf8proc_int32_t c = (utf8proc_int32_t)utf8_value(s);
+		const bool after = kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LT;
+		char y[4];
+
+		to = row->option != 't' ? row->option : after ? 'l' : 't';
+		bytes = utf8_character(s, (size_t)(end - s), &valid);
+		if (to == 'l' ? c == 0x130 || c == 0x3a3 : utf8proc_decompose_char(c, folded, 4,
+		    UTF8PROC_CASEFOLD, &kind) > 1)
+			fail("%s of '%.*s' is not supported", row->name, (int)bytes, s);
+		put(&b, y, utf8_put(y, (uint32_t)(to == 'l' ? utf8proc_tolower(c) : to == 'u' ?
+			utf8proc_toupper(c) : utf8proc_totitle(c))));
+		kind = utf8proc_category(c);
+	}
+	return put_end(&b);
+}
+
+/* Bytes of the character at s if strip() removes it: white space, or one of a set. */
+static size_t stripped(const char *s, size_t n, const json_t *set)
+{
+	bool valid;
+	const size_t k = n && set ? utf8_character(s, n, &valid) : 0;
+
+	return !set ? template_space(s, n) :
+		k && memmem(json_string_value(set), json_string_length(set), s, k) ? k : 0;
+}
+
+static json_t *text_strip(CALL)
+{
+	json_t *v = make_str(r, self), *set = arg[0];
+	const char *s = json_string_value(v);
+	size_t n = json_string_length(v), k;
+
+	for (; (row->option & LEFT) && (k = stripped(s, n, set)); n -= k)
+		s += k;
+	for (; (row->option & RIGHT) && n; n -= k) {
+		for (k = 1; k < n && (s[n - k] & 0xc0) == 0x80; k++)
+			;
+		if (!stripped(s + n - k, k, set))
+			break;
+	}
+	return make_text(r, s, n);
+}
+
+/* Split at white space, or at a separator. */
+static json_t *text_split(CALL)
+{
+	const bool spaces = !arg[0];
+	const char *s = json_string_value(self), *end = s + json_string_length(self), *at, *found;
+	const char *gap = json_string_value(arg[0]);
+	const size_t n = json_string_length(arg[0]);
+	json_t *y = make_list(r);
+	json_int_t limit = arg[1] ? whole(arg[1]) : -1;
+
+	if (!spaces && !n)
+		fail("split: the separator is empty");
+	do {
+		for (size_t k; spaces && (k = template_space(s, (size_t)(end - s))); )
+			s += k;
+		if (spaces && s == end)
+			break;
+		for (at = s; spaces && at < end && !template_space(at, (size_t)(end - at)); at++)
+			;
+		found = !limit ? NULL : spaces ? at : memmem(s, (size_t)(end - s), gap, n);
+		limit -= limit > 0;
+		add(r, y, make_text(r, s, (size_t)((found ? found : end) - s)));
+		s = found ? found + n : s;
+	} while (found);
 	return y;
 }
 
-static const struct callee functions[] = {
-	{ "raise_exception", "message", 1, call_raise, 0 },
-	{ "strftime_now", "format", 1, call_strftime, 0 },
-	{ "namespace", "*", 0, call_namespace, 0 },
-	{ "range", "/ start stop step", 1, call_range, 0 },
-	{ .name = NULL }
-};
+static json_t *text_ends(CALL)
+{
+	const size_t n = json_string_length(self), k = json_string_length(arg[0]);
+	const char *s = json_string_value(self), *with = json_string_value(arg[0]);
+
+	return json_boolean(n >= k && !memcmp(row->option == LEFT ? s : s + n - k, with, k));
+}
+
+static json_t *text_replace(CALL)
+{
+	json_t *v = make_str(r, self);
+	const char *old = json_string_value(arg[0]), *new = json_string_value(arg[1]);
+	const char *s = json_string_value(v), *end = s + json_string_length(v), *at;
+	const size_t n = json_string_length(arg[0]);
+	json_int_t limit = arg[2] ? whole(arg[2]) : -1;
+	struct text b = { .r = r };
+
+	if (!n)
+		fail("replace: an empty text is not supported");
+	for (; limit && (at = memmem(s, (size_t)(end - s), old, n)); s = at + n, limit -= limit > 0) {
+		put(&b, s, (size_t)(at - s));
+		put(&b, new, json_string_length(arg[1]));
+	}
+	put(&b, s, (size_t)(end - s));
+	return put_end(&b);
+}
+
+static json_t *filter_string(CALL) { return make_str(r, self); }
+
+static json_t *filter_int(CALL)
+{
+	const char *s = json_string_value(self), *digits = s ? s + (*s == '-' || *s == '+') : "";
+	const size_t n = strspn(digits, "0123456789");
+
+	if (is_whole(self) || (json_is_real(self) && real(self) > -9e18 && real(self) < 9e18))
+		return make_integer(r, is_whole(self) ? whole(self) : (json_int_t)real(self));
+	if (n && n < 19 && n == strlen(digits))
+		return make_integer(r, strtoll(s, NULL, 10));
+	for (; *digits; digits++)
+		if ((*digits & 0x80) || (*digits >= '0' && *digits <= '9'))
+			fail("the filter int of this text is not supported, expected digits only");
+	return arg[0] ? arg[0] : make_integer(r, 0);
+}
+
+static json_t *filter_tojson(CALL)
+{
+	struct text b = { .r = r };
+
+	if (arg[1] && (whole(arg[1]) < 0 || whole(arg[1]) > 100))
+		fail("tojson: the indent is not from 0 to 100");
+	put_value(&b, self, true, arg[1] ? (int)whole(arg[1]) : -1, 0);
+	return put_end(&b);
+}
+
+/* --- lists and dicts --- */
+
+static json_t *filter_length(CALL)
+{
+	if (kind_of(self) == KIND_ITERATOR)
+		fail("an iterator has no length, use the filter list");
+	return make_integer(r, (json_int_t)json_array_size(items_of(r, self)));
+}
+
+static json_t *filter_default(CALL)
+{
+	return self != &template_undefined && !(arg[1] && truth(arg[1]) && !truth(self)) ? self :
+		arg[0] ? arg[0] : make_text(r, "", 0);
+}
+
+static json_t *filter_list(CALL) { return items_of(r, self); }
+static json_t *filter_join(CALL) { return join(r, items_of(r, self), arg[0]); }
+
+static json_t *filter_end(CALL)
+{
+	return item_of(r, items_of(r, self), make_integer(r, row->option), false);
+}
+
+static json_t *filter_reverse(CALL)
+{
+	json_t *const bounds[] = { json_null(), json_null(), make_integer(r, -1) };
+	json_t *y = slice_of(r, json_is_string(self) ? self : items_of(r, self), bounds);
+
+	return json_is_string(self) ? y : make_marked(r, KIND_ITERATOR, y);
+}
+
+/* items(), keys(), values(), and the filter items. */
+static json_t *dict_parts(CALL)
+{
+	json_t *y = make_list(r), *pair, *v;
+	const char *key;
+
+	json_object_foreach(self, key, v) {
+		pair = make_list(r);
+		add(r, pair, make_text(r, key, strlen(key)));
+		add(r, pair, v);
+		add(r, y, row->option == 'i' ? make_marked(r, KIND_VIEW, pair) :
+			json_array_get(pair, row->option == 'v'));
+	}
+	return make_marked(r, row->use == FILTER ? KIND_ITERATOR : KIND_VIEW, y);
+}
+
+static json_t *dict_get(CALL)
+{
+	const char *key = json_string_value(arg[0]);
+	json_t *y = strlen(key) == json_string_length(arg[0]) ? json_object_get(self, key) : NULL;
+
+	return y ? y : arg[1] ? arg[1] : json_null();
+}
+
+/* map: a filter, with an argument, or an attribute of each item. */
+static json_t *filter_map(CALL)
+{
+	json_t *items = truth(self) ? items_of(r, self) : make_list(r), *y = make_list(r), *v;
+	const struct row *f = arg[0] ? template_row(FILTER, json_string_value(arg[0])) : NULL;
+
+	if (!f == !arg[2] || (arg[2] && strpbrk(json_string_value(arg[2]), ".0123456789")))
+		fail("map: expected the name of a filter, or an attribute, by names without dots and digits");
+	for (size_t i = 0; (v = json_array_get(items, i)); i++)
+		add(r, y, f ? template_call(r, f, v, (json_t *[]){ arg[1], NULL, NULL }) :
+			item_of(r, v, arg[2], false));
+	return make_marked(r, KIND_ITERATOR, y);
+}
+
+enum { ATTRIBUTE = 1, REJECTED = 2 };
+
+/* Items that pass a test, or whose attribute passes it; or those that do not. */
+static json_t *filter_select(CALL)
+{
+	const int n = row->option & ATTRIBUTE;
+	json_t *items = truth(self) ? items_of(r, self) : make_list(r), *y = make_list(r), *v;
+	const struct row *test = arg[n] ? template_row(TEST, json_string_value(arg[n])) : NULL;
+
+	if ((arg[n] && !test) || (n && strpbrk(json_string_value(arg[0]), ".0123456789")))
+		fail("%s: a test, or an attribute with dots or digits, is not supported", row->name);
+	for (size_t i = 0; (v = json_array_get(items, i)); i++) {
+		v = n ? item_of(r, v, arg[0], false) : v;
+		v = test ? template_call(r, test, v, (json_t *[]){ arg[n + 1], NULL, NULL }) : v;
+		if (truth(v) == !(row->option & REJECTED))
+			add(r, y, json_array_get(items, i));
+	}
+	return make_marked(r, KIND_ITERATOR, y);
+}
 
 /* --- tests --- */
 
-static bool is_kind(const struct call *c, enum kind kind) { return c->self.kind == kind; }
+/* Of kinds: `option` has a bit for each. */
+static json_t *test_kind(CALL) { return json_boolean(row->option >> kind_of(self) & 1); }
+static json_t *test_truth(CALL) { return json_boolean(self == json_boolean(row->option)); }
 
-static struct value test_defined(struct call *c) { return value_bool(!is_kind(c, VALUE_UNDEFINED)); }
-static struct value test_undefined(struct call *c) { return value_bool(is_kind(c, VALUE_UNDEFINED)); }
-static struct value test_none(struct call *c) { return value_bool(is_kind(c, VALUE_NONE)); }
-static struct value test_string(struct call *c) { return value_bool(is_kind(c, VALUE_TEXT)); }
-static struct value test_mapping(struct call *c) { return value_bool(is_kind(c, VALUE_DICT)); }
-static struct value test_iterable(struct call *c) { return value_bool(value_iterable(c->self)); }
-static struct value test_true(struct call *c) { return value_bool(is_kind(c, VALUE_BOOL) && c->self.yes); }
-static struct value test_false(struct call *c) { return value_bool(is_kind(c, VALUE_BOOL) && !c->self.yes); }
-static struct value test_boolean(struct call *c) { return value_bool(is_kind(c, VALUE_BOOL)); }
-static struct value test_integer(struct call *c) { return value_bool(is_kind(c, VALUE_INTEGER)); }
-static struct value test_number(struct call *c) { return value_bool(value_is_number(c->self)); }
-
-static struct value test_equal(struct call *c)
+/* The same one, of what has an identity in every Python. */
+static json_t *test_same(CALL)
 {
-	return value_bool(value_equal(c->r, c->self, c->arg[0]));
+	const enum kind kind = kind_of(self);
+
+	if (row->option)
+		return json_boolean(same(r, self, arg[0]));
+	if (kind == kind_of(arg[0]) && (kind == KIND_INTEGER || kind == KIND_REAL || kind == KIND_TEXT))
+		fail("the test sameas of %s is not supported", kind_name(self));
+	return json_boolean(self == arg[0]);
 }
 
-/* Identity, of what has one in every Python. */
-static struct value test_sameas(struct call *c)
-{
-	const struct value a = c->self, b = c->arg[0];
+/* --- table --- */
 
-	if (a.kind != b.kind)
-		return value_bool(false);
-	if (a.kind == VALUE_NONE)
-		return value_bool(true);
-	if (a.kind == VALUE_BOOL)
-		return value_bool(a.yes == b.yes);
-	if (a.kind == VALUE_LIST || a.kind == VALUE_DICT || a.kind == VALUE_NAMESPACE)
-		return value_bool(a.kind == VALUE_LIST ? a.list == b.list : a.dict == b.dict);
-	template_fail(c->r, "the test sameas of %s is not supported", value_kind(a));
-}
+enum { TEXT = 1 << KIND_TEXT, DICT = 1 << KIND_DICT, ANY = 0x1fff, UNDEFINED = 1,
+	NUMBER = 1 << KIND_BOOLEAN | 1 << KIND_INTEGER | 1 << KIND_REAL, PRINTED = (2 << KIND_DICT) - 1,
+	SEQUENCE = UNDEFINED | TEXT | DICT | 1 << KIND_LIST | 1 << KIND_VIEW,
+	ITERABLE = SEQUENCE | 1 << KIND_ITERATOR };
 
-static const struct callee tests[] = {
-	{ "defined", "", 0, test_defined, 0 },
-	{ "undefined", "", 0, test_undefined, 0 },
-	{ "none", "", 0, test_none, 0 },
-	{ "string", "", 0, test_string, 0 },
-	{ "mapping", "", 0, test_mapping, 0 },
-	{ "iterable", "", 0, test_iterable, 0 },
-	{ "true", "", 0, test_true, 0 },
-	{ "false", "", 0, test_false, 0 },
-	{ "boolean", "", 0, test_boolean, 0 },
-	{ "integer", "", 0, test_integer, 0 },
-	{ "number", "", 0, test_number, 0 },
-	{ "equalto", "other", 1, test_equal, 0 },
-	{ "eq", "other", 1, test_equal, 0 },
-	{ "==", "other", 1, test_equal, 0 },
-	{ "sameas", "other", 1, test_sameas, 0 },
-	{ .name = NULL }
+static const struct row rows[] = {
+	{ FUNCTION, "raise_exception", 1, ".", ANY, call_raise, 0 },
+	{ FUNCTION, "strftime_now", 1, "s", ANY, call_strftime, 0 },
+	{ FUNCTION, "range", 1, "iii", ANY, call_range, 0 }, { FUNCTION, "namespace", 0, "", ANY, NULL, 0 },
+	{ METHOD, "strip", 0, "n", TEXT, text_strip, LEFT | RIGHT },
+	{ METHOD, "lstrip", 0, "n", TEXT, text_strip, LEFT },
+	{ METHOD, "rstrip", 0, "n", TEXT, text_strip, RIGHT },
+	{ METHOD, "split", 0, "ni", TEXT, text_split, 0 },
+	{ METHOD, "startswith", 1, "s", TEXT, text_ends, LEFT },
+	{ METHOD, "endswith", 1, "s", TEXT, text_ends, RIGHT },
+	{ METHOD, "replace", 2, "ssi", TEXT, text_replace, 0 },
+	{ METHOD, "upper", 0, "", TEXT, text_casing, 'u' },
+	{ METHOD, "lower", 0, "", TEXT, text_casing, 'l' },
+	{ METHOD, "title", 0, "", TEXT, text_casing, 't' }, { METHOD, "items", 0, "", DICT, dict_parts, 'i' },
+	{ METHOD, "keys", 0, "", DICT, dict_parts, 'k' }, { METHOD, "values", 0, "", DICT, dict_parts, 'v' },
+	{ METHOD, "get", 1, "s.", DICT, dict_get, 0 },
+	{ FILTER, "trim", 0, "n", PRINTED, text_strip, LEFT | RIGHT },
+	{ FILTER, "upper", 0, "", PRINTED, text_casing, 'u' },
+	{ FILTER, "lower", 0, "", PRINTED, text_casing, 'l' },
+	{ FILTER, "replace", 2, "ssi", PRINTED, text_replace, 0 },
+	{ FILTER, "string", 0, "", PRINTED, filter_string, 0 },
+	{ FILTER, "safe", 0, "", PRINTED, filter_string, 0 },
+	{ FILTER, "int", 0, ".", PRINTED - 1, filter_int, 0 },
+	{ FILTER, "tojson", 0, "!i", ANY, filter_tojson, 0 },
+	{ FILTER, "length", 0, "", ANY, filter_length, 0 }, { FILTER, "list", 0, "", ANY, filter_list, 0 },
+	{ FILTER, "default", 0, "..", ANY, filter_default, 0 },
+	{ FILTER, "join", 0, ".", ANY, filter_join, 0 }, { FILTER, "first", 0, "", ANY, filter_end, 0 },
+	{ FILTER, "last", 0, "", SEQUENCE, filter_end, -1 },
+	{ FILTER, "reverse", 0, "", SEQUENCE, filter_reverse, 0 },
+	{ FILTER, "items", 0, "", DICT | UNDEFINED, dict_parts, 'i' },
+	{ FILTER, "map", 0, "s.s", ANY, filter_map, 0 },
+	{ FILTER, "selectattr", 1, "ss.", ANY, filter_select, ATTRIBUTE },
+	{ FILTER, "rejectattr", 1, "ss.", ANY, filter_select, ATTRIBUTE | REJECTED },
+	{ FILTER, "select", 0, "s.", ANY, filter_select, 0 },
+	{ FILTER, "reject", 0, "s.", ANY, filter_select, REJECTED },
+	{ TEST, "defined", 0, "", ANY, test_kind, ANY & ~UNDEFINED },
+	{ TEST, "undefined", 0, "", ANY, test_kind, UNDEFINED },
+	{ TEST, "none", 0, "", ANY, test_kind, 1 << KIND_NONE },
+	{ TEST, "string", 0, "", ANY, test_kind, TEXT }, { TEST, "mapping", 0, "", ANY, test_kind, DICT },
+	{ TEST, "iterable", 0, "", ANY, test_kind, ITERABLE },
+	{ TEST, "sequence", 0, "", ANY, test_kind, SEQUENCE },
+	{ TEST, "number", 0, "", ANY, test_kind, NUMBER },
+	{ TEST, "boolean", 0, "", ANY, test_kind, 1 << KIND_BOOLEAN },
+	{ TEST, "true", 0, "", ANY, test_truth, true }, { TEST, "false", 0, "", ANY, test_truth, false },
+	{ TEST, "equalto", 1, ".", ANY, test_same, true }, { TEST, "sameas", 1, ".", ANY, test_same, false },
 };
 
-/* --- filters of lists --- */
+static bool is_text(const json_t *v) { return json_is_string(v); }
 
-static struct value filter_length(struct call *c)
+const struct row *template_row(enum use use, const char *name)
 {
-	return value_integer((int64_t)value_length(c->r, c->self));
-}
-
-static struct value filter_default(struct call *c)
-{
-	const bool other = is_kind(c, VALUE_UNDEFINED) || (value_true(c->arg[1]) && !value_true(c->self));
-
-	return !other ? c->self : c->arg[0].kind == VALUE_ABSENT ? value_text("", 0) : c->arg[0];
-}
-
-static struct value filter_list(struct call *c)
-{
-	const struct list *l = value_items(c->r, c->self);
-	const struct value y = value_list(c->r, FORM_LIST, l->n);
-
-	for (size_t i = 0; i < l->n; i++)
-		list_add(c->r, y, l->item[i]);
-	return y;
-}
-
-/* "a.0.b" of a value; with a default, for what is undefined. */
-static struct value path_of(struct run *r, struct value v, struct value path, struct value other)
-{
-	const bool has_other = other.kind != VALUE_ABSENT && other.kind != VALUE_NONE;
-
-	if (path.kind == VALUE_INTEGER)
-		v = value_item(r, v, path);
-	else if (path.kind != VALUE_TEXT)
-		template_fail(r, "an attribute is %s, expected a text or a whole number", value_kind(path));
-	for (size_t at = 0, n; path.kind == VALUE_TEXT && at <= path.text.n; at += n + 1) {
-		const char *s = path.text.s + at, *dot = memchr(s, '.', path.text.n - at);
-		int64_t i = 0;
-		bool digits;
-
-		n = dot ? (size_t)(dot - s) : path.text.n - at;
-		digits = n > 0 && n < 18;
-		for (size_t k = 0; k < n && digits; k++) {
-			digits = s[k] >= '0' && s[k] <= '9';
-			i = 10 * i + s[k] - '0';
-		}
-		v = value_item(r, v, digits ? value_integer(i) : value_text(s, n));
-		if (has_other && v.kind == VALUE_UNDEFINED)
-			v = other;
-	}
-	return has_other && v.kind == VALUE_UNDEFINED ? other : v;
-}
-
-static struct value filter_join(struct call *c)
-{
-	const struct value none = { VALUE_ABSENT, { 0 } };
-	const struct value by = c->arg[1];
-	const bool named = by.kind != VALUE_ABSENT && by.kind != VALUE_NONE;
-	const struct span gap = c->arg[0].kind == VALUE_ABSENT ? (struct span){ "", 0 } :
-		value_str(c->r, c->arg[0]);
-	const struct list *l = value_items(c->r, c->self);
-	struct builder b = { .r = c->r };
-
-	for (size_t i = 0; i < l->n; i++) {
-		if (i)
-			build(&b, gap.n, gap.s);
-		value_print(&b, named ? path_of(c->r, l->item[i], by, none) : l->item[i]);
-	}
-	return built(&b);
-}
-
-static struct value filter_first(struct call *c)
-{
-	const struct value v = c->self;
-	struct list *l;
-
-	if (v.kind == VALUE_LIST && v.list->form == FORM_ITERATOR)
-		return v.list->next < v.list->n ? v.list->item[v.list->next++] :
-			value_undefined("first item", 10);
-	l = value_items(c->r, v);
-	return l->n ? l->item[0] : value_undefined("first item", 10);
-}
-
-static struct value filter_last(struct call *c)
-{
-	const struct list *l;
-
-	if (is_kind(c, VALUE_LIST) && c->self.list->form == FORM_ITERATOR)
-		template_fail(c->r, "an iterator has no last item, use the filter list");
-	l = value_items(c->r, c->self);
-	return l->n ? l->item[l->n - 1] : value_undefined("last item", 9);
-}
-
-static struct value filter_reverse(struct call *c)
-{
-	const struct value back[3] = { { 0 }, { 0 }, value_integer(-1) };
-	const bool iterator = is_kind(c, VALUE_LIST) && c->self.list->form == FORM_ITERATOR;
-	const struct list *l;
-	struct value y;
-
-	if (is_kind(c, VALUE_TEXT))
-		return value_slice(c->r, c->self, back);
-	l = value_items(c->r, c->self);
-	y = value_list(c->r, iterator ? FORM_LIST : FORM_ITERATOR, l->n);
-	for (size_t i = l->n; i; i--)
-		list_add(c->r, y, l->item[i - 1]);
-	return y;
-}
-
-static struct value filter_items(struct call *c)
-{
-	struct value y = value_list(c->r, FORM_ITERATOR, 0);
-	const struct callee *items = template_method((struct span){ "items", 5 }, VALUE_DICT);
-
-	if (is_kind(c, VALUE_UNDEFINED))
-		return y;
-	if (!is_kind(c, VALUE_DICT))
-		template_fail(c->r, "%s has no pairs, expected a dict", value_kind(c->self));
-	y = items->run(c);
-	y.list->form = FORM_ITERATOR;
-	return y;
-}
-
-/* --- filters that apply to each item --- */
-
-/* The items, none of what is false: as jinja2 does. */
-static const struct list *each_of(struct call *c)
-{
-	return value_true(c->self) ? value_items(c->r, c->self) : value_list(c->r, FORM_LIST, 0).list;
-}
-
-static struct span row_name(struct call *c, size_t i, const char *what)
-{
-	if (i >= c->given || c->all[i].name.s || c->all[i].value.kind != VALUE_TEXT)
-		template_fail(c->r, "expected the name of a %s", what);
-	return c->all[i].value.text;
-}
-
-static struct value filter_map(struct call *c)
-{
-	const struct list *l = each_of(c);
-	const struct value y = value_list(c->r, FORM_ITERATOR, 0);
-	struct value by = { VALUE_ABSENT, { 0 } }, other = { VALUE_ABSENT, { 0 } };
-	const struct callee *f = NULL;
-
-	for (size_t i = 0; i < c->given && c->all[0].name.s; i++)
-		if (span_is(c->all[i].name, "attribute"))
-			by = c->all[i].value;
-		else if (span_is(c->all[i].name, "default"))
-			other = c->all[i].value;
-		else
-			template_fail(c->r, "map has no argument '%.*s'", (int)c->all[i].name.n,
-				c->all[i].name.s);
-	if (by.kind == VALUE_ABSENT) {
-		f = template_filter(row_name(c, 0, "filter, or attribute"));
-		if (!f || span_is(c->all[0].value.text, "safe"))
-			template_fail(c->r, "map: the filter is not supported");
-	}
-	for (size_t i = 0; i < l->n; i++)
-		list_add(c->r, y, f ? template_call(c->r, f, l->item[i], c->given - 1, c->all + 1) :
-			path_of(c->r, l->item[i], by, other));
-	return y;
-}
-
-/* Items whose value, or attribute, passes a test, or does not. */
-static struct value chosen(struct call *c, bool attribute, bool keep)
-{
-	const struct list *l = each_of(c);
-	const struct value y = value_list(c->r, FORM_ITERATOR, 0);
-	const struct callee *f = NULL;
-	const struct value none = { VALUE_ABSENT, { 0 } };
-
-	if (attribute && (!c->given || c->all[0].name.s))
-		template_fail(c->r, "expected the name of an attribute");
-	if (c->given > (size_t)attribute) {
-		f = template_test(row_name(c, attribute, "test"));
-		if (!f)
-			template_fail(c->r, "the test '%.*s' is not supported",
-				(int)c->all[attribute].value.text.n, c->all[attribute].value.text.s);
-	}
-	for (size_t i = 0; i < l->n; i++) {
-		struct value v = l->item[i];
-
-		if (attribute)
-			v = path_of(c->r, v, c->all[0].value, none);
-		if (f)
-			v = template_call(c->r, f, v, c->given - attribute - 1, c->all + attribute + 1);
-		if (value_true(v) == keep)
-			list_add(c->r, y, l->item[i]);
-	}
-	return y;
-}
-
-static struct value filter_select(struct call *c) { return chosen(c, false, true); }
-static struct value filter_reject(struct call *c) { return chosen(c, false, false); }
-static struct value filter_selectattr(struct call *c) { return chosen(c, true, true); }
-static struct value filter_rejectattr(struct call *c) { return chosen(c, true, false); }
-
-static const struct callee filters[] = {
-	{ "length", "", 0, filter_length, 0 },
-	{ "count", "", 0, filter_length, 0 },
-	{ "join", "d attribute", 0, filter_join, 0 },
-	{ "default", "default_value boolean", 0, filter_default, 0 },
-	{ "d", "default_value boolean", 0, filter_default, 0 },
-	{ "first", "", 0, filter_first, 0 },
-	{ "last", "", 0, filter_last, 0 },
-	{ "list", "", 0, filter_list, 0 },
-	{ "reverse", "", 0, filter_reverse, 0 },
-	{ "items", "", 0, filter_items, 0 },
-	{ "map", "*", 0, filter_map, 0 },
-	{ "select", "*", 0, filter_select, 0 },
-	{ "reject", "*", 0, filter_reject, 0 },
-	{ "selectattr", "*", 0, filter_selectattr, 0 },
-	{ "rejectattr", "*", 0, filter_rejectattr, 0 },
-	{ .name = NULL }
-};
-
-/* --- calls --- */
-
-static const struct callee *find(const struct callee *rows, struct span name, enum kind of)
-{
-	for (; rows->name; rows++)
-		if (span_is(name, rows->name) && (!of || rows->of == of))
-			return rows;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (rows[i].use == use && !strcmp(rows[i].name, name))
+			return rows + i;
 	return NULL;
 }
 
-const struct callee *template_function(struct span name) { return find(functions, name, 0); }
-const struct callee *template_test(struct span name) { return find(tests, name, 0); }
-const struct callee *template_method(struct span name, enum kind of)
+json_t *template_call(struct run *r, const struct row *row, json_t *self, json_t *const arg[ARGUMENTS])
 {
-	return find(template_methods, name, of);
-}
+	json_t *v[ARGUMENTS] = { NULL };
 
-const struct callee *template_filter(struct span name)
-{
-	const struct callee *f = find(filters, name, 0);
+	for (int i = 0, most = (int)strlen(row->types); i < ARGUMENTS; i++) {
+		const char type = i < most ? row->types[i] : '!';
 
-	return f ? f : find(template_text_filters, name, 0);
-}
-
-/* The number of the parameter of this name; one more than the last: none. *n: the number of parameters. */
-static size_t parameter(const char *names, struct span name, size_t *n)
-{
-	size_t y = ARGUMENTS;
-
-	*n = 0;
-	for (size_t length; *names; names += length + (names[length] == ' ')) {
-		length = strcspn(names, " ");
-		if (*names == '/')
-			continue;
-		if (name.s && span_equal((struct span){ names, length }, name))
-			y = *n;
-		++*n;
+		v[i] = type == 'n' && arg[i] == json_null() ? NULL : arg[i];
+		if (i < row->least && !v[i])
+			fail("%s: expected %d arguments", row->name, row->least);
+		if (v[i] && (type == '!' || (type != '.' && !(type == 'i' ? is_whole : is_text)(v[i]))))
+			fail("%s: the argument %d is %s, expected %s", row->name, i + 1, kind_name(v[i]),
+				type == 'i' ? "a whole number" : type == '!' ? "none" : "a text");
 	}
-	return y;
-}
-
-struct value template_call(struct run *r, const struct callee *f, struct value self, size_t n,
-	const struct argument *all)
-{
-	struct call c = { .r = r, .self = self, .given = n, .all = all };
-	size_t most;
-
-	parameter(f->parameters, (struct span){ NULL, 0 }, &most);
-	for (size_t i = 0; i < n && *f->parameters != '*'; i++) {
-		const struct span name = all[i].name;
-		const size_t at = name.s ? parameter(f->parameters, name, &most) : i;
-
-		if (name.s && (*f->parameters == '/' || at == ARGUMENTS || c.arg[at].kind != VALUE_ABSENT))
-			template_fail(r, "%s: the argument '%.*s' is not expected", f->name, (int)name.n,
-				name.s);
-		if (at >= most)
-			template_fail(r, "%s: has %zu arguments, expected at most %zu", f->name, n, most);
-		c.arg[at] = all[i].value;
-	}
-	for (size_t i = 0; i < f->required; i++)
-		if (c.arg[i].kind == VALUE_ABSENT)
-			template_fail(r, "%s: has %zu arguments, expected %zu", f->name, n, f->required);
-	return f->run(&c);	/* cppcheck-suppress returnDanglingLifetime */
+	if (self && !(row->self >> kind_of(self) & 1))
+		fail("%s is applied to %s", row->name, kind_name(self));
+	return row->run(r, row, self, v);
 }

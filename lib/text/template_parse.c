@@ -1,270 +1,577 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* template_parse.c -- nodes of a template: tokens, statements; see template_parse_private.h */
-#include "text/template_parse_private.h"
+/* template_parse.c -- nodes of a template from its text, by recursive descent; see template_private.h */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 #include "base/error.h"
+#include "text/template_private.h"
 #include "text/utf8.h"
 
-static struct node *statements(struct parser *p, const char *const ends[]);
+struct parser {
+	struct template *t;
+	char *s;
+	size_t n, at, counted;		/* counted: newlines before it are in `line` */
+	int line, depth;
+	bool comma;			/* the brackets that were read last have one */
+	const char *end;		/* the word that ended a block */
+};
+#define refuse(...) template_fail(p->t, line_of(p), __VA_ARGS__)
 
-void template_refuse(const struct template *t, int line, const char *fmt, ...)
+static struct node *expression(struct parser *p), *unary(struct parser *p, bool filters);
+
+void template_fail(const struct template *t, int line, const char *fmt, ...)
 {
-	char text[512], *plain;
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	plain = plain_text(text);
-	die("%s:%d: %s", t->name, line, plain);
+	for (char *c = text; *c; c++)
+		*c = iscntrl((unsigned char)*c) ? '?' : *c;
+	die("%s:%d: %s", t->name, line, text);
 }
 
-/* --- tokens --- */
+/* --- characters --- */
 
-/* A token, as text for messages. */
-struct span parse_shown(const struct token *k)
+size_t template_space(const char *s, size_t n)
 {
-	static const char *const ends[] = { [TOKEN_TEXT] = "text", [TOKEN_OUTPUT] = "{{",
-		[TOKEN_OUTPUT_END] = "}}", [TOKEN_BLOCK] = "{%", [TOKEN_BLOCK_END] = "%}",
-		[TOKEN_END] = "the end of the template" };
-	const char *name = k->kind <= TOKEN_BLOCK_END || k->kind == TOKEN_END ? ends[k->kind] : NULL;
+	bool valid;
+	const size_t bytes = n ? utf8_character(s, n, &valid) : 0;
+	const utf8proc_property_t *k = n ? utf8proc_get_property((utf8proc_int32_t)utf8_value(s)) : NULL;
 
-	return name ? (struct span){ name, strlen(name) } :
-		(struct span){ k->text.s, k->text.n < 40 ? k->text.n : 40 };
+	return k && (k->category == UTF8PROC_CATEGORY_ZS || k->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+		k->bidi_class == UTF8PROC_BIDI_CLASS_B || k->bidi_class == UTF8PROC_BIDI_CLASS_S) ? bytes : 0;
 }
 
-bool parse_at(const struct parser *p, enum token_kind kind, const char *text)
+static int line_of(struct parser *p)
 {
-	return p->k->kind == kind && span_is(p->k->text, text);
+	for (; p->counted < p->at; p->counted++)
+		p->line += p->s[p->counted] == '\n';
+	return p->line;
 }
 
-bool parse_skip(struct parser *p, enum token_kind kind, const char *text)
+static bool starts(const struct parser *p, const char *with)
 {
-	const bool is = parse_at(p, kind, text);
-
-	p->k += is;
-	return is;
+	return !strncmp(p->s + p->at, with, strlen(with));
 }
 
-bool parse_skip_op(struct parser *p, const char *text) { return parse_skip(p, TOKEN_OPERATOR, text); }
-bool parse_skip_name(struct parser *p, const char *text) { return parse_skip(p, TOKEN_NAME, text); }
-
-_Noreturn void parse_expected(const struct parser *p, const char *what)
+static void skip_space(struct parser *p)
 {
-	const struct span s = parse_shown(p->k);
-
-	template_refuse(p->t, p->k->line, "'%.*s' is not supported here, expected %s", SHOWN(s), what);
+	for (size_t n; (n = template_space(p->s + p->at, p->n - p->at)); )
+		p->at += n;
 }
 
-void parse_need_op(struct parser *p, const char *text)
+static bool is_word(char c)
 {
-	if (!parse_skip_op(p, text))
-		parse_expected(p, text);
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static void need_end(struct parser *p, enum token_kind kind)
+static size_t word_at(struct parser *p)
 {
-	if (p->k->kind != kind)
-		parse_expected(p, kind == TOKEN_BLOCK_END ? "%}" : "}}");
-	p->k++;
+	size_t n = 0;
+
+	for (skip_space(p); p->at + n < p->n && is_word(p->s[p->at + n]); n++)
+		;
+	return n;
 }
 
-struct span parse_need_word(struct parser *p, const char *what)
+static _Noreturn void expected(struct parser *p, const char *what)
 {
-	if (p->k->kind != TOKEN_NAME)
-		parse_expected(p, what);
-	return p->k++->text;
+	const size_t n = word_at(p);
+	bool valid;
+
+	if (p->at == p->n)
+		refuse("the template ends within a tag, expected %s", what);
+	refuse("'%.*s' is not supported here, expected %s", (int)(n > 40 ? 40 : n ? n :
+		utf8_character(p->s + p->at, p->n - p->at, &valid)), p->s + p->at, what);
+}
+
+/* Skips this word, or operator, if it comes next. */
+static bool take(struct parser *p, const char *is)
+{
+	const size_t from = p->at, n = strlen(is);
+	bool y;
+
+	skip_space(p);
+	y = starts(p, is) && (!is_word(*is) || word_at(p) == n);
+	p->at += n;
+	if (y && strchr("-+%", *is))		/* may be the end of a tag */
+		y = !starts(p, "}}") && !starts(p, "%}") && !(*is == '%' && starts(p, "}"));
+	p->at = y ? p->at : from;
+	return y;
+}
+
+static void need(struct parser *p, const char *is)
+{
+	if (!take(p, is))
+		expected(p, is);
 }
 
 /* --- nodes --- */
 
-static int deepest(const struct node *list)
+static struct node *make(struct parser *p, enum node_kind kind, struct node *a, struct node *b)
 {
-	int y = 0;
+	struct node *n = xalloc(1, sizeof *n);
 
-	for (; list; list = list->next)
-		y = list->depth > y ? list->depth : y;
-	return y;
+	*n = (struct node){ .kind = kind, .line = line_of(p), .part = { a, b }, .before = p->t->last };
+	return p->t->last = n;
 }
 
-struct node *parse_finish(const struct parser *p, struct node *n)
+static struct node *constant(struct parser *p, enum node_kind kind, json_t *v)
 {
-	struct node *const parts[] = { n->a, n->b, n->c, n->body, n->other };
+	struct node *n = make(p, kind, NULL, NULL);
 
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-		const int d = deepest(parts[i]) + 1;
-
-		n->depth = d > n->depth ? d : n->depth;
-	}
-	if (n->depth > TEMPLATE_DEPTH)
-		template_refuse(p->t, n->line, "is nested in more than %d levels", TEMPLATE_DEPTH);
+	checked(v);
+	n->value = v;
 	return n;
 }
 
-struct node *parse_node(struct parser *p, enum node_kind kind, struct node *a, struct node *b)
+/* A name is read. */
+static struct node *name(struct parser *p, enum node_kind kind, const char *what)
 {
-	struct node *n = template_take(&p->t->arena, 1, sizeof *n);
+	const size_t n = word_at(p);
 
-	n->kind = kind;
-	n->line = a ? a->line : p->k->line;
-	n->a = a, n->b = b;
-	return parse_finish(p, n);
+	if (!n || (p->s[p->at] >= '0' && p->s[p->at] <= '9'))
+		expected(p, what);
+	p->at += n;
+	return constant(p, kind, json_stringn_nocheck(p->s + p->at - n, n));
 }
 
-void parse_enter(struct parser *p)
+static const char *name_of(const struct node *n) { return json_string_value(n->value); }
+
+static void enter(struct parser *p)
 {
 	if (++p->depth > TEMPLATE_DEPTH)
-		template_refuse(p->t, p->k->line, "is nested in more than %d levels", TEMPLATE_DEPTH);
+		refuse("is nested in more than %d levels", TEMPLATE_DEPTH);
 }
 
-/* --- statements --- */
+/* --- literals, calls, filters, tests --- */
+
+static struct node *string(struct parser *p)
+{
+	static const char from[] = "\\'\"ntr", to[] = "\\'\"\n\t\r";
+	const char quote = p->s[p->at++], *at;
+	struct node *y;
+	char *s = NULL;
+	size_t n = 0;
+
+	for (; p->at < p->n && p->s[p->at] != quote; p->at++) {
+		s = xgrow(s, n + 1, 1);
+		s[n++] = p->s[p->at];
+		if (s[n - 1] != '\\' || p->at + 1 == p->n)
+			continue;
+		at = strchr(from, p->s[++p->at]);
+		if (!at || !*at)
+			refuse("this escape in a string is not supported, expected \\n \\t \\r \\\\ \\' "
+				"\\\"");
+		s[n - 1] = to[at - from];
+	}
+	if (p->at++ == p->n)
+		refuse("a string has no end, expected %c", quote);
+	y = constant(p, NODE_CONSTANT, json_stringn_nocheck(s ? s : "", n));
+	free(s);
+	return y;
+}
+
+static struct node *number(struct parser *p)
+{
+	const char *s = p->s + p->at;
+	const size_t n = strspn(s, "0123456789"), k = s[n] == '.' ? strspn(s + n + 1, "0123456789") : 0;
+
+	p->at += n + (k ? 1 + k : 0);
+	if (n > 18 || k > 18 || (n > 1 && *s == '0') || (p->at < p->n && is_word(p->s[p->at])))
+		refuse("a number is not in plain decimal digits, 18 at most");
+	return constant(p, NODE_CONSTANT, k ? json_real(strtod(s, NULL)) :
+		json_integer(strtoll(s, NULL, 10)));
+}
+
+/* Expressions, separated by commas, up to a bracket. A pair, key: value or name=value, has the operator. */
+static struct node *items(struct parser *p, const char *end, const char *pair)
+{
+	struct node *first = NULL, **last = &first, *key;
+	bool comma = false;
+
+	for (; !take(p, end); last = &(*last)->next) {
+		*last = key = expression(p);
+		if (pair && *end == '}' && !starts(p, pair))
+			expected(p, pair);
+		if (pair && take(p, pair)) {
+			if (*pair == '=' && key->kind != NODE_NAME)
+				refuse("the name of an argument is an expression");
+			key->kind = *pair == '=' ? NODE_CONSTANT : key->kind;
+			*last = make(p, NODE_PAIR, key, expression(p));
+		}
+		if (!take(p, ",")) {
+			need(p, end);
+			break;
+		}
+		comma = true;
+	}
+	p->comma = comma;
+	return first;
+}
+
+/* Arguments, up to ")"; one that has a name goes to its place. */
+static void arguments(struct parser *p, struct node *call)
+{
+	static const struct { const char *of, *name; int at; } rows[] = { { "split", "maxsplit", 1 },
+		{ "tojson", "indent", 1 }, { "default", "boolean", 1 }, { "map", "attribute", 2 } };
+	const struct row *row = call->row;
+	int i = 0;
+
+	for (struct node *k = items(p, ")", "="), *next; k; k = next) {
+		const bool pair = k->kind == NODE_PAIR;
+		int at = pair ? ARGUMENTS : i++;
+
+		for (size_t j = 0; pair && j < sizeof rows / sizeof *rows; j++)
+			if (!strcmp(row->name, rows[j].of) && !strcmp(name_of(k->part[0]), rows[j].name))
+				at = rows[j].at;
+		next = k->next;
+		if (at >= (int)strlen(row->types) || call->part[1 + at])
+			refuse("%s: the argument %s is not expected", row->name, pair ? name_of(k->part[0]) :
+				"after the last");
+		call->part[1 + at] = pair ? k->part[1] : k;
+	}
+}
+
+/* The name was read, and of a function and a method "(". */
+static struct node *call(struct parser *p, enum use use, struct node *of, struct node *n)
+{
+	static const char *const uses[] = { "function", "method", "filter", "test" };
+
+	n->kind = NODE_CALL;
+	n->part[0] = of;
+	n->row = template_row(use, name_of(n));
+	if (!n->row)
+		refuse("the %s '%s' is not supported", uses[use], name_of(n));
+	if (use == TEST && n->row->least && !(skip_space(p), starts(p, "(")))
+		n->part[1] = unary(p, false);
+	else if (use < FILTER || (*n->row->types && take(p, "(")))
+		arguments(p, n);
+	for (int i = 0; i < n->row->least; i++)
+		if (!n->part[1 + i])
+			refuse("%s: expected %d arguments", n->row->name, n->row->least);
+	return n;
+}
+
+static struct node *named(struct parser *p)
+{
+	struct node *n = name(p, NODE_NAME, "an expression");
+	const char *is = name_of(n);
+
+	if (!strcmp(is, "true") || !strcmp(is, "True") || !strcmp(is, "false") || !strcmp(is, "False"))
+		return constant(p, NODE_CONSTANT, json_boolean(is[3] == 'e'));
+	if (!strcmp(is, "none") || !strcmp(is, "None"))
+		return constant(p, NODE_CONSTANT, json_null());
+	if (!take(p, "("))
+		return n;
+	if (strcmp(is, "namespace"))
+		return call(p, FUNCTION, NULL, n);
+	n = make(p, NODE_NAMESPACE, items(p, ")", "="), NULL);
+	for (const struct node *k = n->part[0]; k; k = k->next)
+		if (k->kind != NODE_PAIR)
+			refuse("namespace: expected arguments by name");
+	return n;
+}
+
+static struct node *primary(struct parser *p)
+{
+	struct node *n;
+
+	skip_space(p);
+	if (starts(p, "'") || starts(p, "\""))
+		return string(p);
+	if (p->s[p->at] >= '0' && p->s[p->at] <= '9')
+		return number(p);
+	if (take(p, "(")) {
+		n = items(p, ")", NULL);
+		return n && !p->comma ? n : make(p, NODE_TUPLE, n, NULL);
+	}
+	if (take(p, "["))
+		return make(p, NODE_LIST, items(p, "]", NULL), NULL);
+	return take(p, "{") ? make(p, NODE_DICT, items(p, "}", ":"), NULL) : named(p);
+}
+
+/* "[" was read: an index, or the bounds of a slice, none for those that are missing. */
+static struct node *subscript(struct parser *p, struct node *of)
+{
+	struct node *n = make(p, NODE_ITEM, of, NULL);
+
+	for (int k = 1; k == 1 || (k <= 3 && take(p, ":")); k++) {
+		skip_space(p);
+		n->kind = k > 1 || starts(p, ":") ? NODE_SLICE : NODE_ITEM;
+		n->part[k] = starts(p, ":") || (k > 1 && starts(p, "]")) ? NULL : expression(p);
+	}
+	need(p, "]");
+	for (int k = 1; n->kind == NODE_SLICE && k <= 3; k++)
+		if (!n->part[k])
+			n->part[k] = constant(p, NODE_CONSTANT, json_null());
+	return n;
+}
+
+static struct node *unary(struct parser *p, bool filters)
+{
+	struct node *n;
+	bool no;
+
+	enter(p);
+	if (take(p, "-")) {
+		n = constant(p, NODE_CONSTANT, json_integer(-1));
+		n = make(p, NODE_BINARY, n, unary(p, false));
+		n->op = "*";
+	} else {
+		n = primary(p);
+	}
+	for (;;) {
+		if (take(p, ".")) {
+			struct node *by = name(p, NODE_ATTRIBUTE, "a name");
+
+			by->part[0] = n;
+			n = take(p, "(") ? call(p, METHOD, n, by) : by;
+		} else if (take(p, "[")) {
+			n = subscript(p, n);
+		} else if (filters && take(p, "|")) {
+			n = call(p, FILTER, n, name(p, NODE_CALL, "the name of a filter"));
+			skip_space(p);
+			if (!strcmp(n->row->name, "safe") && !starts(p, "}}") && !starts(p, "-}}"))
+				refuse("the filter 'safe' is supported at the end of an output only");
+		} else if (filters && take(p, "is")) {
+			no = take(p, "not");
+			n = call(p, TEST, n, name(p, NODE_CALL, "the name of a test"));
+			n = no ? make(p, NODE_NOT, n, NULL) : n;
+		} else {
+			break;
+		}
+	}
+	p->depth--;
+	return n;
+}
+
+/* Operators of two operands, the lowest precedence first; a < b < c is a < b and b < c. */
+static struct node *binary(struct parser *p, int level)
+{
+	enum { COMPARE = 2, HIGHEST = 5 };
+	static const char *const rows[][9] = { { "or" }, { "and" }, { "==", "!=", "<=", ">=", "<", ">", "in",
+		"not" }, { "+", "-" }, { "~" }, { "//", "*", "%" } };
+	struct node *n, *left, *b, *m;
+
+	if (level == COMPARE && take(p, "not")) {
+		enter(p);
+		n = make(p, NODE_NOT, binary(p, COMPARE), NULL);
+		p->depth--;
+		return n;
+	}
+	n = left = level < HIGHEST ? binary(p, level + 1) : unary(p, true);
+	for (int i = 0; rows[level][i]; i++)
+		if (take(p, rows[level][i])) {
+			if (rows[level][i][0] == 'n')
+				need(p, "in");
+			b = level < HIGHEST ? binary(p, level + 1) : unary(p, true);
+			m = make(p, NODE_BINARY, level == COMPARE ? left : n, b);
+			m->op = rows[level][i];
+			n = level == COMPARE && n != left ? make(p, NODE_BINARY, n, m) : m;
+			n->op = n == m ? m->op : "and";
+			left = b;
+			i = -1;
+		}
+	return n;
+}
+
+static struct node *expression(struct parser *p)
+{
+	struct node *n;
+
+	enter(p);
+	n = binary(p, 0);
+	while (take(p, "if")) {
+		n = make(p, NODE_CONDITION, binary(p, 0), n);
+		n->part[2] = take(p, "else") ? expression(p) : NULL;
+	}
+	p->depth--;
+	return n;
+}
+
+/* --- tags and statements --- */
+
+/* The end of a tag, with the white space that it removes. */
+static void close_tag(struct parser *p, const char *end)
+{
+	char sign;
+
+	skip_space(p);
+	sign = starts(p, "-") || (starts(p, "+") && *end != '}') ? p->s[p->at++] : '\0';
+	if (!starts(p, end))
+		expected(p, end);
+	p->at += 2;
+	if (sign == '-')
+		skip_space(p);
+	else if (!sign && *end != '}' && starts(p, "\n"))
+		p->at++;
+}
+
+/* Where the text ends that begins at `begin`, before a tag at p->at that removes white space by its sign. */
+static size_t trimmed(const struct parser *p, size_t begin, bool output, char sign)
+{
+	size_t end = p->at, from;
+
+	if (sign == '+' || (output && sign != '-'))
+		return end;
+	while (end > begin && (sign == '-' || p->s[end - 1] != '\n')) {
+		for (from = end - 1; from > begin && (p->s[from] & 0xc0) == 0x80; from--)
+			;
+		if (template_space(p->s + from, end - from) != end - from)
+			return sign == '-' ? end : p->at;
+		end = from;
+	}
+	return sign != '-' && end == begin && begin && p->s[begin - 1] != '\n' ? p->at : end;
+}
+
+/* Adds the text before the next tag, opens the tag, and skips comments. '{' or '%'; 0: the end. */
+static char open_tag(struct parser *p, struct node ***last)
+{
+	for (;;) {
+		const size_t begin = p->at;
+		char tag, sign;
+		size_t cut;
+
+		while (p->at < p->n && !(starts(p, "{{") || starts(p, "{%") || starts(p, "{#")))
+			p->at++;
+		tag = p->at < p->n ? p->s[p->at + 1] : '\0';
+		sign = tag ? p->s[p->at + 2] : '\0';
+		cut = tag ? trimmed(p, begin, tag == '{', sign) : p->n;
+		if (cut > begin) {
+			**last = constant(p, NODE_TEXT, json_stringn_nocheck(p->s + begin, cut - begin));
+			*last = &(**last)->next;
+		}
+		p->at += tag ? 2 + (sign == '-' || sign == '+') : 0;
+		if (tag != '#')
+			return tag;
+		while (p->at < p->n && !(starts(p, "#}") || starts(p, "-#}") || starts(p, "+#}")))
+			p->at++;
+		if (p->at == p->n)
+			refuse("a comment has no end, expected '#}'");
+		close_tag(p, "#}");
+	}
+}
+
+/* Statements up to one of the words of `ends`, which is returned in p->end; NULL: up to the end. */
+static struct node *block(struct parser *p, const char *const *ends);
 
 static struct node *set(struct parser *p)
 {
-	struct node *n = parse_node(p, NODE_SET, NULL, NULL), *of = NULL;
-	struct span name = parse_need_word(p, "the name of a variable");
+	struct node *n = name(p, NODE_SET, "the name of a variable"), *of = take(p, ".") ? n : NULL;
 
-	if (parse_skip_op(p, ".")) {
-		n->kind = NODE_SET_ATTRIBUTE;
-		of = parse_node(p, NODE_NAME, NULL, NULL);
-		of->name = name;
-		name = parse_need_word(p, "the name of an attribute");
+	if (of) {
+		of->kind = NODE_NAME;
+		n = name(p, NODE_SET, "the name of an attribute");
+		n->part[1] = of;
 	}
-	n->name = name;
-	if (!parse_skip_op(p, "="))
-		parse_expected(p, "= (set with a body, and of several variables, is not supported)");
-	n->a = parse_expression(p);
-	n->b = of;
-	need_end(p, TOKEN_BLOCK_END);
-	return parse_finish(p, n);
+	if (!take(p, "="))
+		expected(p, "= (set with a body, and of several variables, is not supported)");
+	n->part[0] = expression(p);
+	return n;
 }
 
 static struct node *branch(struct parser *p)
 {
-	static const char *const ends[] = { "elif", "else", "endif", NULL };
-	static const char *const end[] = { "endif", NULL };
-	struct node *n = parse_node(p, NODE_IF, NULL, NULL);
+	static const char *const ends[] = { "endif", "else", "elif", NULL }, *const end[] = { "endif", NULL };
+	struct node *n = make(p, NODE_IF, binary(p, 0), NULL);
 
-	n->a = parse_disjunction(p);
-	need_end(p, TOKEN_BLOCK_END);
-	n->body = statements(p, ends);
-	if (parse_skip_name(p, "elif")) {
-		parse_enter(p);
-		n->other = branch(p);
-		p->depth--;
-		return parse_finish(p, n);
-	}
-	if (parse_skip_name(p, "else")) {
-		need_end(p, TOKEN_BLOCK_END);
-		n->other = statements(p, end);
-	}
-	p->k++;		/* endif */
-	need_end(p, TOKEN_BLOCK_END);
-	return parse_finish(p, n);
+	enter(p);
+	n->part[1] = block(p, ends);
+	if (p->end != ends[0])
+		n->part[2] = p->end == ends[1] ? block(p, end) : branch(p);
+	p->depth--;
+	return n;
 }
 
 static struct node *loop(struct parser *p)
 {
-	static const char *const ends[] = { "else", "endfor", NULL }, *const end[] = { "endfor", NULL };
-	struct node *n = parse_node(p, NODE_FOR, NULL, NULL), **last = &n->a;
-	const bool closed = parse_skip_op(p, "(");
+	static const char *const end[] = { "endfor", NULL };
+	struct node *n = make(p, NODE_FOR, NULL, NULL), **last = n->part;
+	const bool closed = take(p, "(");
 
 	do {
-		*last = parse_node(p, NODE_NAME, NULL, NULL);
-		(*last)->name = parse_need_word(p, "the name of a variable");
-		if (span_is((*last)->name, "loop"))
-			template_refuse(p->t, n->line, "'loop' cannot be the variable of a loop");
+		*last = name(p, NODE_NAME, "the name of a variable");
+		if (!strcmp(name_of(*last), "loop"))
+			refuse("'loop' cannot be the variable of a loop");
 		last = &(*last)->next;
-	} while (parse_skip_op(p, ","));
+	} while (take(p, ","));
 	if (closed)
-		parse_need_op(p, ")");
-	if (!parse_skip_name(p, "in"))
-		parse_expected(p, "in");
-	n->b = parse_disjunction(p);
-	n->c = parse_skip_name(p, "if") ? parse_expression(p) : NULL;
-	need_end(p, TOKEN_BLOCK_END);
-	n->body = statements(p, ends);
-	if (parse_skip_name(p, "else")) {
-		need_end(p, TOKEN_BLOCK_END);
-		n->other = statements(p, end);
-	}
-	p->k++;		/* endfor */
-	need_end(p, TOKEN_BLOCK_END);
-	return parse_finish(p, n);
+		need(p, ")");
+	need(p, "in");
+	n->part[1] = binary(p, 0);
+	n->part[2] = take(p, "if") ? expression(p) : NULL;
+	n->part[3] = block(p, end);
+	return n;
 }
 
 static struct node *statement(struct parser *p)
 {
-	static const struct { const char *name; struct node *(*read)(struct parser *p); } rows[] = {
-		{ "set", set }, { "if", branch }, { "for", loop } };
-	const struct span s = parse_shown(p->k);
-
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (parse_skip_name(p, rows[i].name))
-			return rows[i].read(p);
-	template_refuse(p->t, p->k->line, "the statement '%.*s' is not supported", SHOWN(s));
+	if (take(p, "set"))
+		return set(p);
+	if (take(p, "if"))
+		return branch(p);
+	if (take(p, "for"))
+		return loop(p);
+	skip_space(p);
+	refuse("the statement '%.*s' is not supported", (int)word_at(p), p->s + p->at);
 }
 
-static bool at_any(const struct parser *p, const char *const names[])
-{
-	for (; names && *names; names++)
-		if (parse_at(p, TOKEN_NAME, *names))
-			return true;
-	return false;
-}
-
-/* Statements up to one of these names, which is the current token then; ends NULL: up to the end. */
-static struct node *statements(struct parser *p, const char *const ends[])
+static struct node *block(struct parser *p, const char *const *ends)
 {
 	struct node *first = NULL, **last = &first;
-	const int line = p->k->line;
+	const int line = line_of(p);
 
-	parse_enter(p);
-	for (; p->k->kind != TOKEN_END; last = &(*last)->next) {
-		const enum token_kind kind = p->k->kind;
-
-		if (kind == TOKEN_BLOCK && (p->k++, at_any(p, ends))) {
-			p->depth--;
-			return first;
-		}
-		if (kind == TOKEN_BLOCK) {
-			*last = statement(p);
-			continue;
-		}
-		if (kind == TOKEN_TEXT) {
-			*last = parse_node(p, NODE_TEXT, NULL, NULL);
-			(*last)->name = p->k++->text;
-			continue;
-		}
-		p->k++;
-		*last = parse_node(p, NODE_OUTPUT, parse_expression(p), NULL);
-		need_end(p, TOKEN_OUTPUT_END);
+	enter(p);
+	if (ends)
+		close_tag(p, "%}");
+	for (char tag; (tag = open_tag(p, &last)); last = &(*last)->next) {
+		for (const char *const *e = ends; e && *e && tag == '%'; e++)
+			if (take(p, *e)) {
+				p->end = *e;
+				p->depth--;
+				return first;
+			}
+		*last = tag == '%' ? statement(p) : make(p, NODE_OUTPUT, expression(p), NULL);
+		close_tag(p, tag == '%' ? "%}" : "}}");
 	}
 	if (ends)
-		template_refuse(p->t, line, "a block has no end, expected '%s'",
-			ends[ends[1] ? 1 + !!ends[2] : 0]);
+		template_fail(p->t, line, "a block has no end, expected '%s'", *ends);
 	p->depth--;
 	return first;
 }
 
-struct template *template_read(const char *name, size_t n, const char *text)
+struct template *template_read(const char *named_by, size_t n, const char *text)
 {
 	struct template *t = xalloc(1, sizeof *t);
-	struct parser p = { .t = t };
+	struct parser p = { .t = t, .s = xalloc(n + 1, 1), .line = 1 };
 
-	t->name = name;
+	t->name = named_by;
 	if (utf8_valid(text, n) != n)
-		die("%s: is not valid UTF-8", name);
-	p.k = template_lex(t, n, text);
-	t->statements = statements(&p, NULL);
+		die("%s: is not valid UTF-8", named_by);
+	for (size_t i = 0; i < n; i++)		/* newlines become \n, and the last is removed */
+		if (text[i] != '\r')
+			p.s[p.n++] = text[i];
+		else if (i + 1 == n || text[i + 1] != '\n')
+			p.s[p.n++] = '\n';
+	p.n -= p.n && p.s[p.n - 1] == '\n';
+	p.s[p.n] = '\0';
+	t->statements = block(&p, NULL);
+	free(p.s);
 	return t;
 }
 
 void template_free(struct template *t)
 {
-	arena_free(&t->arena);
+	for (struct node *n = t->last, *before; n; n = before) {
+		before = n->before;
+		json_decref(n->value);
+		free(n);
+	}
 	free(t);
 }

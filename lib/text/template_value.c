@@ -1,555 +1,409 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* template_value.c -- what all values of a template share; see template_private.h */
-#include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 #include "base/error.h"
 #include "text/template_private.h"
 #include "text/utf8.h"
 
-/* --- memory, errors --- */
+/* As json_null(): not counted. */
+json_t template_undefined = { JSON_NULL, (size_t)-1 }, template_function = { JSON_NULL, (size_t)-1 };
 
-void *template_take(struct arena *a, size_t n, size_t size)
-{
-	enum { CHUNK = 64 << 10, ALIGN = 16 };
-	const size_t bytes = (n * size + ALIGN - 1) / ALIGN * ALIGN;
+/* --- making --- */
 
-	if (!a->last || a->last->size - a->last->used < bytes) {
-		const size_t room = bytes > CHUNK ? bytes : CHUNK;
-		struct chunk *c = xalloc(1, sizeof *c + room);
-
-		c->before = a->last;
-		c->size = room;
-		a->last = c;
-	}
-	a->total += bytes;
-	a->last->used += bytes;
-	return a->last->data + a->last->used - bytes;
-}
-
-void arena_free(struct arena *a)
-{
-	for (struct chunk *c = a->last, *before; c; c = before) {
-		before = c->before;
-		free(c);
-	}
-}
-
-void *template_memory(struct run *r, size_t n, size_t size)
-{
-	if (n > TEMPLATE_MEMORY || n * size > TEMPLATE_MEMORY - r->arena.total)
-		template_fail(r, "the template needs more than %d MB of memory", TEMPLATE_MEMORY >> 20);
-	template_spend(r, n * size / 1024);
-	return template_take(&r->arena, n, size);
-}
-
-void template_spend(struct run *r, size_t steps)
+void spend(struct run *r, size_t steps)
 {
 	r->steps += steps;
 	if (r->steps > TEMPLATE_STEPS)
-		template_fail(r, "the template needs more than %d steps: it may have no end", TEMPLATE_STEPS);
+		fail("the template needs more than %d steps: it may have no end", TEMPLATE_STEPS);
 }
 
-void template_fail(const struct run *r, const char *fmt, ...)
+void checked(bool done)
 {
-	char text[1024], *plain;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	plain = plain_text(text);
-	die("%s:%d: %s", r->t->name, r->line, plain);
+	if (!done)
+		die("out of memory");
 }
 
-void need_defined(const struct run *r, struct value v)
+json_t *keep(struct run *r, json_t *v)
 {
-	if (v.kind == VALUE_UNDEFINED)
-		template_fail(r, "'%.*s' is undefined", (int)v.text.n, v.text.s);
+	spend(r, 8);
+	checked(v && !json_array_append_new(r->made, v));
+	return v;
 }
 
-void build(struct builder *b, size_t n, const char *s)
+json_t *make_text(struct run *r, const char *s, size_t n)
 {
-	if (n > b->room - b->n) {
-		const size_t room = (b->n + n) * 2 + 64;
-		char *more = template_memory(b->r, room, 1);
+	spend(r, n / 8);
+	return keep(r, json_stringn_nocheck(s, n));
+}
 
-		if (b->n)
-			memcpy(more, b->s, b->n);
-		b->s = more, b->room = room;
+json_t *make_real(struct run *r, double d)
+{
+	if (!isfinite(d))
+		fail("a number is beyond the range of floating point");
+	return keep(r, json_real(d));
+}
+
+json_t *make_integer(struct run *r, json_int_t i) { return keep(r, json_integer(i)); }
+json_t *make_list(struct run *r) { return keep(r, json_array()); }
+
+json_t *make_marked(struct run *r, enum kind kind, json_t *items)
+{
+	json_t *y = keep(r, json_object());
+
+	checked(!json_object_set_new_nocheck(y, MARK, json_integer(kind)) &&
+		!(items && json_object_set(y, "items", items)));
+	return y;
+}
+
+void add(struct run *r, json_t *list, json_t *v)
+{
+	spend(r, 1);
+	checked(!json_array_append(list, v));
+}
+
+void check_nested(struct run *r, json_t *v, int level)
+{
+	const enum kind kind = kind_of(v);
+	const char *key;
+	json_t *part;
+
+	spend(r, 1);
+	if (level > TEMPLATE_DEPTH)
+		fail("a value is nested in more than %d levels", TEMPLATE_DEPTH);
+	if (kind == KIND_NAMESPACE || kind == KIND_LOOP)
+		fail("%s within another value is not supported", kind_name(v));
+	for (size_t i = 0; i < json_array_size(v); i++)
+		check_nested(r, json_array_get(v, i), level + 1);
+	json_object_foreach(v, key, part) {
+		check_nested(r, part, level + 1);
 	}
+}
+
+void put(struct text *b, const char *s, size_t n)
+{
+	spend(b->r, n / 8);
+	if (n > b->room - b->n)
+		b->s = xgrow(b->s, b->room = (b->n + n) / 2 * 3 + 64, 1);
 	if (n)
 		memcpy(b->s + b->n, s, n);
 	b->n += n;
 }
 
-struct value built(const struct builder *b) { return value_text(b->s ? b->s : "", b->n); }
-
-/* --- texts --- */
-
-bool span_is(struct span a, const char *s) { return a.n == strlen(s) && !memcmp(a.s, s, a.n); }
-bool span_equal(struct span a, struct span b) { return a.n == b.n && (!a.n || !memcmp(a.s, b.s, a.n)); }
-
-size_t text_characters(struct run *r, struct span s)
+json_t *put_end(struct text *b)
 {
-	size_t n = 0;
+	json_t *y = make_text(b->r, b->s ? b->s : "", b->n);
 
-	template_spend(r, s.n / 64);
-	for (size_t i = 0; i < s.n; i++)
-		n += (s.s[i] & 0xc0) != 0x80;
-	return n;
-}
-
-/* --- values --- */
-
-struct value value_bool(bool yes) { return (struct value){ VALUE_BOOL, { .yes = yes } }; }
-struct value value_integer(int64_t i) { return (struct value){ VALUE_INTEGER, { .integer = i } }; }
-struct value value_real(double d) { return (struct value){ VALUE_REAL, { .real = d } }; }
-struct value value_text(const char *s, size_t n)
-{
-	return (struct value){ VALUE_TEXT, { .text = { s, n } } };
-}
-
-struct value value_undefined(const char *name, size_t n)
-{
-	return (struct value){ VALUE_UNDEFINED, { .text = { name, n } } };
-}
-
-struct value value_list(struct run *r, enum form form, size_t room)
-{
-	struct list *l = template_memory(r, 1, sizeof *l);
-
-	*l = (struct list){ .form = form, .depth = 1, .room = room,
-		.item = room ? template_memory(r, room, sizeof *l->item) : NULL };
-	return (struct value){ VALUE_LIST, { .list = l } };
-}
-
-/* The depth of a value that contains v. */
-static int depth_with(struct run *r, int depth, struct value v)
-{
-	const int inner = v.kind == VALUE_LIST ? v.list->depth : v.kind == VALUE_DICT ? v.dict->depth : 0;
-
-	if (inner >= TEMPLATE_DEPTH)
-		template_fail(r, "a value is nested in more than %d levels", TEMPLATE_DEPTH);
-	return inner + 1 > depth ? inner + 1 : depth;
-}
-
-void list_add(struct run *r, struct value list, struct value v)
-{
-	struct list *l = list.list;
-
-	if (l->n == l->room) {
-		struct value *more = template_memory(r, l->room = 2 * l->room + 8, sizeof *more);
-
-		if (l->n)
-			memcpy(more, l->item, l->n * sizeof *more);
-		l->item = more;
-	}
-	l->depth = depth_with(r, l->depth, v);
-	l->item[l->n++] = v;
-}
-
-struct value value_dict(struct run *r)
-{
-	struct value y = { VALUE_DICT, { .dict = template_memory(r, 1, sizeof(struct dict)) } };
-
-	y.dict->depth = 1;
+	free(b->s);
 	return y;
 }
 
-const struct value *dict_find(struct run *r, const struct dict *d, struct value key)
+/* --- kinds, truth, equality --- */
+
+enum kind kind_of(const json_t *v)
 {
-	template_spend(r, d->n / 16);
-	for (size_t i = 0; i < d->n; i++)
-		if (value_equal(r, d->pair[i].key, key))
-			return &d->pair[i].value;
-	return NULL;
+	static const enum kind kinds[] = { [JSON_OBJECT] = KIND_DICT, [JSON_ARRAY] = KIND_LIST,
+		[JSON_STRING] = KIND_TEXT, [JSON_INTEGER] = KIND_INTEGER, [JSON_REAL] = KIND_REAL,
+		[JSON_TRUE] = KIND_BOOLEAN, [JSON_FALSE] = KIND_BOOLEAN, [JSON_NULL] = KIND_NONE };
+	const json_t *mark = json_object_get(v, MARK);
+
+	return mark ? (enum kind)json_integer_value(mark) : v == &template_undefined ? KIND_UNDEFINED :
+		v == &template_function ? KIND_FUNCTION : kinds[json_typeof(v)];
 }
 
-/* The key must be a new one. */
-static void dict_add(struct run *r, struct dict *d, struct value key, struct value v)
+const char *kind_name(const json_t *v)
 {
-	d->depth = depth_with(r, d->depth, v);
-	if (d->n == d->room) {
-		struct pair *more = template_memory(r, d->room = 2 * d->room + 4, sizeof *more);
+	static const char *const names[] = { "an undefined value", "none", "true or false", "a whole number",
+		"a number", "a text", "a list", "a dict", "a namespace", "a loop", "an iterator",
+		"a range, a tuple or a view of a dict", "a function" };
 
-		if (d->n)
-			memcpy(more, d->pair, d->n * sizeof *more);
-		d->pair = more;
+	return names[kind_of(v)];
+}
+
+bool is_whole(const json_t *v) { return json_is_integer(v) || json_is_boolean(v); }
+bool is_number(const json_t *v) { return is_whole(v) || json_is_real(v); }
+json_int_t whole(const json_t *v) { return json_is_true(v) ? 1 : json_integer_value(v); }
+double real(const json_t *v) { return json_is_real(v) ? json_real_value(v) : (double)whole(v); }
+
+bool truth(const json_t *v)
+{
+	const json_t *items = json_object_get(v, "items");
+
+	switch (kind_of(v)) {
+	case KIND_UNDEFINED: case KIND_NONE: return false;
+	case KIND_BOOLEAN: case KIND_INTEGER: case KIND_REAL: return real(v) != 0;
+	case KIND_TEXT: return json_string_length(v);
+	case KIND_LIST: case KIND_DICT: return json_array_size(v) || json_object_size(v);
+	default: return kind_of(v) != KIND_VIEW || json_array_size(items);
 	}
-	d->pair[d->n++] = (struct pair){ key, v };
 }
 
-void dict_set(struct run *r, struct dict *d, struct value key, struct value v)
+int order_of(const json_t *a, const json_t *b)
 {
-	struct value *old = (struct value *)dict_find(r, d, key);
-
-	if (!old) {
-		dict_add(r, d, key, v);
-		return;
-	}
-	d->depth = depth_with(r, d->depth, v);
-	*old = v;
+	if (is_whole(a) && is_whole(b))
+		return (whole(a) > whole(b)) - (whole(a) < whole(b));
+	return (real(a) > real(b)) - (real(a) < real(b));
 }
 
-struct value value_of_json(struct run *r, const json_t *j)
+bool same(struct run *r, json_t *a, json_t *b)
 {
-	struct value y = { .kind = VALUE_NONE };
 	const char *key;
 	json_t *v;
+	bool y = true;
 
-	switch (json_typeof(j)) {
-	case JSON_TRUE: case JSON_FALSE: return value_bool(json_is_true(j));
-	case JSON_INTEGER: return value_integer(json_integer_value(j));
-	case JSON_REAL: return value_real(json_real_value(j));
-	case JSON_STRING: return value_text(json_string_value(j), json_string_length(j));
-	case JSON_ARRAY:
-		y = value_list(r, FORM_LIST, json_array_size(j));
-		for (size_t i = 0; i < json_array_size(j); i++)
-			list_add(r, y, value_of_json(r, json_array_get(j, i)));
-		return y;
-	case JSON_OBJECT:
-		y = value_dict(r);
-		json_object_foreach((json_t *)j, key, v) {
-			dict_add(r, y.dict, value_text(key, strlen(key)), value_of_json(r, v));
-		}
-		return y;
-	default: return y;
-	}
-}
-
-const char *value_kind(struct value v)
-{
-	static const char *const names[] = { "absent", "undefined", "none", "true or false", "a whole number",
-		"a number", "a text", "a list", "a dict", "a namespace", "a loop", "a function" };
-
-	return names[v.kind];
-}
-
-bool value_is_number(struct value v)
-{
-	return v.kind == VALUE_BOOL || v.kind == VALUE_INTEGER || v.kind == VALUE_REAL;
-}
-
-bool value_true(struct value v)
-{
-	switch (v.kind) {
-	case VALUE_ABSENT: case VALUE_UNDEFINED: case VALUE_NONE: return false;
-	case VALUE_BOOL: return v.yes;
-	case VALUE_INTEGER: return v.integer != 0;
-	case VALUE_REAL: return v.real != 0;
-	case VALUE_TEXT: return v.text.n > 0;
-	case VALUE_LIST: return v.list->n > 0 || v.list->form == FORM_ITERATOR;
-	case VALUE_DICT: return v.dict->n > 0;
-	default: return true;
-	}
-}
-
-/* --- order --- */
-
-/* Exact for both kinds of numbers, as in Python: a long double has 64 bits of mantissa or more on x86. */
-static long double number(struct value v)
-{
-	return v.kind == VALUE_BOOL ? v.yes : v.kind == VALUE_INTEGER ? (long double)v.integer : v.real;
-}
-
-static bool lists_equal(struct run *r, const struct list *a, const struct list *b)
-{
-	if (a->form > FORM_TUPLE || b->form > FORM_TUPLE)
-		template_fail(r, "ranges, iterators and views of dicts cannot be compared");
-	if (a->form != b->form || a->n != b->n)
+	spend(r, 1);
+	if (is_number(a) && is_number(b))
+		return !order_of(a, b);
+	if (kind_of(a) != kind_of(b))
 		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (!value_equal(r, a->item[i], b->item[i]))
-			return false;
-	return true;
-}
-
-static bool dicts_equal(struct run *r, const struct dict *a, const struct dict *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++) {
-		const struct value *v = dict_find(r, b, a->pair[i].key);
-
-		if (!v || !value_equal(r, a->pair[i].value, *v))
-			return false;
+	if (kind_of(a) > KIND_DICT)
+		fail("%s cannot be compared", kind_name(a));
+	if (json_is_string(a))
+		return json_equal(a, b);
+	y = json_array_size(a) == json_array_size(b) && json_object_size(a) == json_object_size(b);
+	for (size_t i = 0; y && i < json_array_size(a); i++)
+		y = same(r, json_array_get(a, i), json_array_get(b, i));
+	json_object_foreach(a, key, v) {
+		y = y && json_object_get(b, key) && same(r, v, json_object_get(b, key));
 	}
-	return true;
-}
-
-bool value_equal(struct run *r, struct value a, struct value b)
-{
-	template_spend(r, 1);
-	if (value_is_number(a) && value_is_number(b))
-		return number(a) == number(b);
-	if (a.kind != b.kind)
-		return false;
-	switch (a.kind) {
-	case VALUE_TEXT: return span_equal(a.text, b.text);
-	case VALUE_LIST: return a.list == b.list || lists_equal(r, a.list, b.list);
-	case VALUE_DICT: return a.dict == b.dict || dicts_equal(r, a.dict, b.dict);
-	case VALUE_NAMESPACE: return a.dict == b.dict;
-	case VALUE_LOOP: case VALUE_FUNCTION: template_fail(r, "%s cannot be compared", value_kind(a));
-	default: return true;	/* none, undefined */
-	}
-}
-
-/* Whether b contains a. */
-static bool contains(struct run *r, struct value b, struct value a)
-{
-	const struct list *l;
-
-	if (b.kind == VALUE_TEXT && a.kind != VALUE_TEXT)
-		template_fail(r, "'in' looks for %s in a text", value_kind(a));
-	if (b.kind == VALUE_TEXT) {
-		template_spend(r, b.text.n / 64);
-		return !a.text.n || memmem(b.text.s, b.text.n, a.text.s, a.text.n);
-	}
-	if (b.kind == VALUE_DICT) {
-		if (a.kind == VALUE_LIST || a.kind == VALUE_DICT)
-			template_fail(r, "'in' looks for %s in the keys of a dict", value_kind(a));
-		return dict_find(r, b.dict, a);
-	}
-	l = value_items(r, b);
-	for (size_t i = 0; i < l->n; i++)
-		if (value_equal(r, l->item[i], a))
-			return true;
-	return false;
-}
-
-/* a op b of texts, by code points, which is the order of their bytes. */
-static int text_order(struct span a, struct span b)
-{
-	const size_t n = a.n < b.n ? a.n : b.n;
-	const int d = n ? memcmp(a.s, b.s, n) : 0;
-
-	return d ? d : (a.n > b.n) - (a.n < b.n);
-}
-
-static bool order_holds(enum operator op, int d)
-{
-	return op == OP_LESS ? d < 0 : op == OP_AT_MOST ? d <= 0 : op == OP_GREATER ? d > 0 : d >= 0;
-}
-
-static bool lists_hold(struct run *r, enum operator op, const struct list *a, const struct list *b)
-{
-	size_t i = 0;
-
-	for (; i < a->n && i < b->n; i++)
-		if (!value_equal(r, a->item[i], b->item[i]))
-			return value_holds(r, op, a->item[i], b->item[i]);
-	return order_holds(op, (a->n > b->n) - (a->n < b->n));
-}
-
-bool value_holds(struct run *r, enum operator op, struct value a, struct value b)
-{
-	if (op == OP_EQUAL || op == OP_UNEQUAL)
-		return value_equal(r, a, b) == (op == OP_EQUAL);
-	if (op == OP_IN || op == OP_NOT_IN)
-		return contains(r, b, a) == (op == OP_IN);
-	if (value_is_number(a) && value_is_number(b)) {
-		const long double x = number(a), y = number(b);
-
-		return op == OP_LESS ? x < y : op == OP_AT_MOST ? x <= y : op == OP_GREATER ? x > y : x >= y;
-	}
-	if (a.kind == VALUE_TEXT && b.kind == VALUE_TEXT)
-		return order_holds(op, text_order(a.text, b.text));
-	if (a.kind == VALUE_LIST && b.kind == VALUE_LIST && a.list->form == b.list->form &&
-	    a.list->form <= FORM_TUPLE)
-		return lists_hold(r, op, a.list, b.list);
-	template_fail(r, "%s and %s have no order", value_kind(a), value_kind(b));
+	return y;
 }
 
 /* --- items --- */
 
-bool value_iterable(struct value v)
+json_t *items_of(struct run *r, json_t *v)
 {
-	return v.kind == VALUE_UNDEFINED || v.kind == VALUE_TEXT || v.kind == VALUE_LIST ||
-		v.kind == VALUE_DICT || v.kind == VALUE_LOOP;
-}
+	const enum kind kind = kind_of(v);
+	const char *s = json_string_value(v), *key;
+	json_t *y = kind == KIND_LIST ? v : make_list(r), *value;
+	bool valid;
 
-struct list *value_items(struct run *r, struct value v)
-{
-	struct value y;
-
-	if (!value_iterable(v) || v.kind == VALUE_LOOP)
-		template_fail(r, "%s has no items, expected a list, a dict or a text", value_kind(v));
-	if (v.kind == VALUE_LIST && v.list->form != FORM_ITERATOR)
-		return v.list;
-	y = value_list(r, FORM_LIST, 0);
-	if (v.kind == VALUE_LIST) {
-		for (; v.list->next < v.list->n; v.list->next++)
-			list_add(r, y, v.list->item[v.list->next]);
-	} else if (v.kind == VALUE_DICT) {
-		for (size_t i = 0; i < v.dict->n; i++)
-			list_add(r, y, v.dict->pair[i].key);
-	} else if (v.kind == VALUE_TEXT) {
-		for (size_t i = 0, n; i < v.text.n; i += n) {
-			bool valid;
-
-			n = utf8_character(v.text.s + i, v.text.n - i, &valid);
-			list_add(r, y, value_text(v.text.s + i, n));
+	if (kind == KIND_ITERATOR || kind == KIND_VIEW) {
+		spend(r, json_array_size(json_object_get(v, "items")));
+		checked(!json_array_extend(y, json_object_get(v, "items")));
+		if (kind == KIND_ITERATOR)
+			json_array_clear(json_object_get(v, "items"));
+	} else if (kind == KIND_DICT) {
+		json_object_foreach(v, key, value) {
+			add(r, y, make_text(r, key, strlen(key)));
 		}
+	} else if (kind == KIND_TEXT) {
+		for (size_t i = 0, k, n = json_string_length(v); i < n; i += k) {
+			k = utf8_character(s + i, n - i, &valid);
+			add(r, y, make_text(r, s + i, k));
+		}
+	} else if (kind != KIND_UNDEFINED && kind != KIND_LIST) {
+		fail("%s has no items, expected a list, a dict or a text", kind_name(v));
 	}
-	return y.list;
+	return y;
 }
 
-size_t value_length(struct run *r, struct value v)
+/* Attributes of Python's dict, which d.name reads rather than an item, and of texts, numbers and lists. */
+static const char of_dict[] = " clear copy fromkeys get items keys pop popitem setdefault update values ";
+static const char of_others[] =
+	" append as_integer_ratio bit_count bit_length capitalize casefold center clear conjugate copy "
+	"count denominator encode endswith expandtabs extend find format format_map from_bytes fromhex hex "
+	"imag index insert is_integer isalnum isalpha isascii isdecimal isdigit isidentifier islower "
+	"isnumeric isprintable isspace istitle isupper join ljust lower lstrip maketrans numerator "
+	"partition pop real remove removeprefix removesuffix replace reverse rfind rindex rjust rpartition "
+	"rsplit rstrip sort split splitlines startswith strip swapcase title to_bytes translate upper zfill ";
+
+json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot)
 {
-	if (v.kind == VALUE_TEXT)
-		return text_characters(r, v.text);
-	if (v.kind == VALUE_DICT)
-		return v.dict->n;
-	if (v.kind == VALUE_UNDEFINED)
-		return 0;
-	if (v.kind != VALUE_LIST || v.list->form == FORM_ITERATOR)
-		template_fail(r, "%s has no length, expected a list, a dict or a text",
-			v.kind == VALUE_LIST ? "an iterator" : value_kind(v));
-	return v.list->n;
-}
+	const enum kind kind = kind_of(v);
+	const char *name = json_string_value(key);
+	json_t *y = NULL, *items;
+	char word[32];
 
-/* Attributes that Python has and the tables do not: an item of such a name is not what Python takes. */
-static void refuse_attribute(struct run *r, struct value v, struct span name)
-{
-	static const char of_text[] = " capitalize casefold center count encode expandtabs find format "
-		"format_map index isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric "
-		"isprintable isspace istitle isupper join ljust maketrans partition removeprefix "
-		"removesuffix rfind rindex rjust rpartition rsplit splitlines swapcase translate zfill ";
-	static const char of_number[] = " as_integer_ratio bit_count bit_length conjugate denominator "
-		"from_bytes fromhex hex imag is_integer numerator real to_bytes ";
-	static const char of_list[] = " append clear copy count extend index insert pop remove reverse sort "
-		"start stop step mapping isdisjoint ";
-	static const char of_dict[] = " clear copy fromkeys pop popitem setdefault update ";
-	const char *list = v.kind == VALUE_TEXT ? of_text : v.kind == VALUE_LIST ? of_list :
-		v.kind == VALUE_DICT ? of_dict : value_is_number(v) ? of_number : "";
-	char word[40];
-
-	if (name.n > sizeof word - 3)
-		return;
-	snprintf(word, sizeof word, " %.*s ", (int)name.n, name.s);
-	if (strstr(list, word))
-		template_fail(r, "the attribute '%.*s' of %s is not supported", (int)name.n, name.s,
-			value_kind(v));
-}
-
-static struct value bound_method(struct run *r, struct value v, struct span name)
-{
-	const struct callee *m = template_method(name, v.kind);
-	struct bound *b;
-
-	if (!m) {
-		refuse_attribute(r, v, name);
-		return value_undefined(name.s, name.n);
+	if (kind == KIND_UNDEFINED && !(name && !strncmp(name, "__", 2)))
+		fail("an undefined value has no item '%s'", name ? name : "of a number");
+	if (kind == KIND_NAMESPACE && r->in_condition)
+		fail("a namespace in the condition of a loop is not supported");
+	if (name) {
+		snprintf(word, sizeof word, " %s ", name);
+		if ((kind >= KIND_BOOLEAN && kind <= KIND_LIST && strstr(of_others, word)) ||
+		    (kind == KIND_DICT && (dot || !json_object_get(v, name)) && strstr(of_dict, word)) ||
+		    (kind == KIND_LOOP && !json_object_get(v, name)) ||
+		    !strncmp(name, "__", 2) || (*name == '_' && kind == KIND_NAMESPACE))
+			fail("the attribute '%s' of %s is not supported", name, kind_name(v));
+		if (strlen(name) == json_string_length(key) && kind >= KIND_DICT && kind <= KIND_LOOP)
+			y = json_object_get(v, name);
+	} else if (is_whole(key) && (kind == KIND_LIST || kind == KIND_TEXT || kind == KIND_VIEW)) {
+		items = items_of(r, v);
+		y = json_array_get(items, (size_t)(whole(key) + (whole(key) < 0 ?
+			(json_int_t)json_array_size(items) : 0)));
 	}
-	b = template_memory(r, 1, sizeof *b);
-	*b = (struct bound){ m, v };
-	return (struct value){ VALUE_FUNCTION, { .function = b } };
+	return y ? y : &template_undefined;
 }
 
-/* The index of Python in a sequence of n items; false: outside. */
-static bool place(int64_t i, size_t n, size_t *at)
+/* A bound of a slice of n items; none: `other`. */
+static json_int_t bound_of(struct run *r, const json_t *v, json_int_t n, json_int_t step, json_int_t other)
 {
-	i += i < 0 ? (int64_t)n : 0;
-	*at = (size_t)i;
-	return i >= 0 && (size_t)i < n;
-}
+	const json_int_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+	json_int_t i;
 
-/* The bytes of the characters from `from` to before `to`. */
-static struct span characters(struct span s, size_t from, size_t to)
-{
-	size_t i = 0, begin;
-
-	for (; from; from--, to--)
-		for (i++; i < s.n && (s.s[i] & 0xc0) == 0x80; i++)
-			;
-	for (begin = i; to; to--)
-		for (i++; i < s.n && (s.s[i] & 0xc0) == 0x80; i++)
-			;
-	return (struct span){ s.s + begin, i - begin };
-}
-
-struct value value_item(struct run *r, struct value v, struct value key)
-{
-	const bool whole = key.kind == VALUE_INTEGER || key.kind == VALUE_BOOL;
-	const int64_t i = key.kind == VALUE_BOOL ? key.yes : whole ? key.integer : 0;
-	const struct value *found = NULL;
-	size_t at;
-
-	need_defined(r, v);
-	if (v.kind == VALUE_DICT || (v.kind == VALUE_NAMESPACE && key.kind == VALUE_TEXT))
-		found = key.kind == VALUE_LIST || key.kind == VALUE_DICT ? NULL : dict_find(r, v.dict, key);
-	if (found)
-		return *found;
-	if (whole && v.kind == VALUE_LIST && (v.list->form <= FORM_TUPLE || v.list->form == FORM_RANGE) &&
-	    place(i, v.list->n, &at))
-		return v.list->item[at];
-	if (whole && v.kind == VALUE_TEXT && place(i, text_characters(r, v.text), &at)) {
-		const struct span s = characters(v.text, at, at + 1);
-
-		return value_text(s.s, s.n);
-	}
-	if (key.kind == VALUE_TEXT && v.kind != VALUE_NAMESPACE)
-		return v.kind == VALUE_LOOP ? value_attribute(r, v, key.text) : bound_method(r, v, key.text);
-	return key.kind == VALUE_TEXT ? value_undefined(key.text.s, key.text.n) :
-		value_undefined("an item", 7);
-}
-
-/* A bound of a slice: absent or none, or a whole number. */
-static bool slice_bound(struct run *r, struct value v, int64_t *i)
-{
-	if (v.kind == VALUE_ABSENT || v.kind == VALUE_NONE)
-		return false;
-	if (v.kind != VALUE_INTEGER && v.kind != VALUE_BOOL)
-		template_fail(r, "a bound of a slice is %s, expected a whole number", value_kind(v));
-	*i = v.kind == VALUE_BOOL ? v.yes : v.integer;
-	return true;
-}
-
-static int64_t clamp(int64_t i, int64_t n, int64_t low, int64_t high)
-{
-	i += i < 0 ? n : 0;
+	if (v == json_null())
+		return other;
+	if (!is_whole(v))
+		fail("a bound of a slice is %s, expected a whole number", kind_name(v));
+	i = whole(v) + (whole(v) < 0 ? n : 0);
 	return i < low ? low : i > high ? high : i;
 }
 
-struct value value_slice(struct run *r, struct value v, const struct value bound[3])
+json_t *slice_of(struct run *r, json_t *v, json_t *const bound[3])
 {
-	const bool text = v.kind == VALUE_TEXT;
-	int64_t step = 1, first, last, n;
-	struct builder b = { .r = r };
-	struct value y;
-	struct list *l;
+	const json_int_t step = bound[2] == json_null() ? 1 : whole(bound[2]);
+	json_t *items, *y = make_list(r);
+	json_int_t n, i, end;
 
-	need_defined(r, v);
-	if (v.kind == VALUE_LIST && v.list->form == FORM_RANGE)
-		template_fail(r, "a slice of a range is not supported, use the filter list");
-	if (!text && (v.kind != VALUE_LIST || v.list->form > FORM_TUPLE))
-		template_fail(r, "%s cannot be sliced, expected a list or a text", value_kind(v));
-	if (slice_bound(r, bound[2], &step) && !step)
-		template_fail(r, "the step of a slice is 0");
-	n = (int64_t)value_length(r, v);
-	first = step > 0 ? 0 : n - 1;
-	last = step > 0 ? n : -1;
-	if (slice_bound(r, bound[0], &first))
-		first = clamp(first, n, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
-	if (slice_bound(r, bound[1], &last))
-		last = clamp(last, n, step > 0 ? 0 : -1, step > 0 ? n : n - 1);
-	if (text && step == 1) {
-		const struct span s = characters(v.text, (size_t)first,
-			(size_t)(last > first ? last : first));
+	if (!json_is_string(v) && !json_is_array(v))
+		fail("%s cannot be sliced, expected a list or a text", kind_name(v));
+	if (!step || llabs(step) > INT32_MAX)
+		fail("the step of a slice is not a whole number, 0, or too large");
+	items = items_of(r, v);
+	n = (json_int_t)json_array_size(items);
+	end = bound_of(r, bound[1], n, step, step > 0 ? n : -1);
+	i = bound_of(r, bound[0], n, step, step > 0 ? 0 : n - 1);
+	for (; step > 0 ? i < end : i > end; i += step)
+		add(r, y, json_array_get(items, (size_t)i));
+	return json_is_string(v) ? join(r, y, NULL) : y;
+}
 
-		return value_text(s.s, s.n);
+/* The texts of items, with a text between them, which may be NULL. */
+json_t *join(struct run *r, json_t *items, json_t *gap)
+{
+	struct text b = { .r = r };
+
+	for (size_t i = 0; i < json_array_size(items); i++) {
+		if (i && gap)
+			put_str(&b, gap);
+		put_str(&b, json_array_get(items, i));
 	}
-	l = value_items(r, v);
-	y = value_list(r, text ? FORM_LIST : v.list->form, 0);
-	for (int64_t i = first; step > 0 ? i < last : i > last; ) {
-		if (text)
-			build(&b, l->item[i].text.n, l->item[i].text.s);
+	return put_end(&b);
+}
+
+/* --- printing --- */
+
+static void put_text(struct text *b, const char *s) { put(b, s, strlen(s)); }
+
+/* The shortest digits that are this number, as Python prints them. */
+static void put_real(struct text *b, double d)
+{
+	char s[40];
+	int digits = 1, power;
+
+	do
+		snprintf(s, sizeof s, "%.*e", digits - 1, d);
+	while (strtod(s, NULL) != d && ++digits <= 17);
+	power = atoi(strchr(s, 'e') + 1);
+	if (power >= -4 && power < 16)
+		snprintf(s, sizeof s, "%.*f", digits - 1 > power ? digits - 1 - power : 1, d);
+	put_text(b, s);
+}
+
+/* Within quotes, escaped as by repr(), or as in JSON. */
+static void put_quoted(struct text *b, const char *s, size_t n, bool json)
+{
+	static const char from[] = "\\\n\r\t\b\f", to[] = "\\nrtbf";
+	const char quote = json || (memchr(s, '\'', n) && !memchr(s, '"', n)) ? '"' : '\'';
+	bool valid;
+
+	spend(b->r, n / 4);
+	put(b, &quote, 1);
+	for (size_t i = 0, bytes; i < n; i += bytes) {
+		const uint32_t c = utf8_value(s + i);
+		const utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
+		const char *at = c && c < 128 ? strchr(from, (int)c) : NULL;
+		char e[12];
+
+		bytes = utf8_character(s + i, n - i, &valid);
+		if (c == (unsigned char)quote || (at && (json || at < from + 4)))
+			snprintf(e, sizeof e, "\\%c", at ? to[at - from] : quote);
+		else if (json ? c < ' ' : c != ' ' && (!k || k >= UTF8PROC_CATEGORY_ZS))
+			snprintf(e, sizeof e, json ? "\\u%04x" : c < 0x100 ? "\\x%02x" : c < 0x10000 ?
+				"\\u%04x" : "\\U%08x", c);
 		else
-			list_add(r, y, l->item[i]);
-		if (__builtin_add_overflow(i, step, &i))
-			break;
+			snprintf(e, sizeof e, "%.*s", (int)bytes, s + i);
+		put(b, c ? e : json ? "\\u0000" : "\\x00", c ? strlen(e) : json ? 6 : 4);
 	}
-	return text ? built(&b) : y;
+	put(b, &quote, 1);
+}
+
+static void new_line(struct text *b, int indent, int level)
+{
+	if (indent >= 0)
+		put_text(b, "\n");
+	for (int i = 0; i < indent * level; i++)
+		put_text(b, " ");
+}
+
+static void put_items(struct text *b, json_t *v, bool json, int indent, int level)
+{
+	const struct run *r = b->r;
+	const bool dict = json_is_object(v);
+	const size_t n = dict ? json_object_size(v) : json_array_size(v);
+	void *at = json_object_iter(v);
+
+	if (level > TEMPLATE_DEPTH)
+		fail("a value is nested in more than %d levels", TEMPLATE_DEPTH);
+	put_text(b, dict ? "{" : "[");
+	for (size_t i = 0; i < n; i++, at = json_object_iter_next(v, at)) {
+		put_text(b, !i ? "" : indent < 0 ? ", " : ",");
+		new_line(b, indent, level + 1);
+		if (dict) {
+			put_quoted(b, json_object_iter_key(at), strlen(json_object_iter_key(at)), json);
+			put_text(b, ": ");
+		}
+		put_value(b, dict ? json_object_iter_value(at) : json_array_get(v, i), json, indent,
+			level + 1);
+	}
+	if (n)
+		new_line(b, indent, level);
+	put_text(b, dict ? "}" : "]");
+}
+
+void put_value(struct text *b, json_t *v, bool json, int indent, int level)
+{
+	const struct run *r = b->r;
+	char s[24];
+
+	spend(b->r, 1);
+	switch (kind_of(v)) {
+	case KIND_NONE: put_text(b, json ? "null" : "None"); break;
+	case KIND_BOOLEAN:
+		put_text(b, json_is_true(v) ? json ? "true" : "True" : json ? "false" : "False");
+		break;
+	case KIND_INTEGER:
+		snprintf(s, sizeof s, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+		put_text(b, s);
+		break;
+	case KIND_REAL: put_real(b, json_real_value(v)); break;
+	case KIND_TEXT: put_quoted(b, json_string_value(v), json_string_length(v), json); break;
+	case KIND_LIST: case KIND_DICT: put_items(b, v, json, indent, level); break;
+	default:
+		if (json || kind_of(v) != KIND_UNDEFINED)
+			fail("%s cannot be printed", kind_name(v));
+		put_text(b, "Undefined");
+	}
+}
+
+void put_str(struct text *b, json_t *v)
+{
+	if (kind_of(v) == KIND_TEXT)
+		put(b, json_string_value(v), json_string_length(v));
+	else if (kind_of(v) != KIND_UNDEFINED)
+		put_value(b, v, false, -1, 0);
+}
+
+json_t *make_str(struct run *r, json_t *v)
+{
+	struct text b = { .r = r };
+
+	if (json_is_string(v))
+		return v;
+	put_str(&b, v);
+	return put_end(&b);
 }

@@ -20,75 +20,78 @@ MESSAGES = [
     dict(role='user', content='Stra\u00dfe \u00c9t\u00e9 \u039f\u0394\u039f\u03a3 \u01c6 \ufb01n \U0001f600',
          tags=['a', 'B']),
     dict(role='assistant', content='', d={'a': 1, 'b c': [1, {'q': "it's \"x\"\n\u200b"}], 'items': 5, 'k': None}),
-    dict(role='user', content='\u2003 pad\u3000\t\n', f=-0.1, yes=True, no=False, empty=[], none=None, e={}),
+    dict(role='user', content='\u2003 pad\u3000\t\n', f=-0.1, yes=True, no=False, empty=[], none=None, e={},
+         q='nl\n tab\t back\\ bell\a del\x7f nb\u00a0 z\u200b \x01\x1f\0 e\u00e9 \U0001F600 \U000e0001',
+         reals=[1e16, 1e15, 1e-5, 123456789012345678.0, 0.1, 1e300]),
 ]
 
 # Expressions: s, u, a and p are the four messages.
 EXPRESSIONS = r"""
-bos_token + eos_token ~ pad_token ;; pad_token is defined ;; tools is defined ;; tools is none ;; documents is none ;;
-add_generation_prompt ;; messages | length ;; u.content ;; undefined_name ;; none ;; true ;; True ;; false ;; None ;;
-1 + 2 * 3 - 4 ;; 7 // 2 ;; -7 // 2 ;; 7 // -2 ;; 7 % 3 ;; -7 % 3 ;; 7 % -3 ;; -7.5 // 2 ;; -7.5 % 2 ;; 7 / 2 ;;
-4 / 2 ;; 1e3 ;; 2.50 ;; 0.1 + 0.2 ;; 1e16 ;; 1e15 ;; 123456789012345.0 ;; 1e-5 ;; 0.0001 ;; -0.0 ;; 3 * 'ab' ;;
-[1] * 2 ;; 'a' 'b' ;; True + 1 ;; -True ;; +1 ;; - 2 ;; -u.n if u.n else 9 ;; s.big * 1000 ;; s.big // 7 ;;
-'a' ~ 1 ~ none ~ true ~ 2.0 ~ [1, 'b'] ~ undefined_name ;; 'a' + 'b' ;; [1] + [2] ;;
-(1,) + (2, 3) ;; 1 < 2 < 3 ;; 1 < 3 < 2 ;; 'a' < 'b' ;; [1, 2] < [1, 3] ;; 1 == 1.0 ;; 1 == true ;; 'a' == 1 ;;
-none == false ;; [1] == (1,) ;; {'a': 1} == {'a': 1.0} ;; 'b' in 'abc' ;; '' in '' ;; 1 in [1.0] ;; 'a' in a.d ;;
-'z' not in a.d ;; none in [none] ;; 'x' in undefined_name ;; undefined_name == other_undefined ;; not 0 ;; not 'x' ;;
-not not [] ;; 0 or 'y' ;; 'x' and '' ;; 1 and 2 ;; 'a' if true else 'b' ;; 'a' if false ;;
+bos_token + eos_token ~ pad_token ;; pad_token is defined ;; tools is defined ;; tools is none ;;
+documents is none ;; add_generation_prompt ;; messages | length ;; u.content ;; undefined_name ;; none ;;
+true ;; True ;; false ;; None ;; 1 + 2 * 3 - 4 ;; 7 // 2 ;; -7 // 2 ;; 7 // -2 ;; 7 % 3 ;; -7 % 3 ;; 7 % -3 ;;
+2.50 ;; 0.1 + 0.2 ;; 123456789012345.0 ;; 0.0001 ;; -0.0 ;; True + 1 ;; -True ;; - 2 ;; -u.n if u.n else 9 ;;
+s.big * 1000 ;; s.big // 7 ;; 'a' ~ 1 ~ none ~ true ~ 2.0 ~ [1, 'b'] ~ undefined_name ;; 'a' + 'b' ;;
+[1] + [2] ;; 1 < 2 < 3 ;; 1 < 3 < 2 ;; 'a' < 'b' ;; 1 == 1.0 ;; 1 == true ;; 'a' == 1 ;; none == false ;;
+[1] == (1,) ;; {'a': 1} == {'a': 1.0} ;; 'b' in 'abc' ;; '' in '' ;; 1 in [1.0] ;; 'a' in a.d ;;
+'z' not in a.d ;; none in [none] ;; 'x' in undefined_name ;; undefined_name == other_undefined ;; not 0 ;;
+not 'x' ;; not not [] ;; 0 or 'y' ;; 'x' and '' ;; 1 and 2 ;; 'a' if true else 'b' ;; 'a' if false ;;
 'a' if false else 'b' if false else 'c' ;; (1 if 0) is defined ;; s.content[0] ;; s['content'][2:4] ;;
-u.content[0:6] ;; u.content[::-1] ;; u.content[-1] ;; u.content[1:-1:2] ;; u.content[99] ;; s.list[0] ;; s.list[-1] ;;
-s.list[9] ;; s.list[1:3] ;; s.list[::-2] ;; s.list[:-1] ;; s.list[-100:100] ;; s.list[none:2] ;;
-messages[1:] | length ;; messages[0].role ;; messages.0.role ;; messages[true].role ;; a.d['b c'][1].q ;; a.d.b ;;
-a.d['zz'] ;; 'abc'.1 ;; none['x'] ;; 5['x'] ;; a.d['items'] ;; {'a': {'b': 2}}.a.b ;; {'a': 1, 'a': 2} ;;
-{1: 'x', none: 2, true: 3} ;; [] ;; {} ;; () ;; (1,) ;; ('a', 2) ;; [1, [2, ['x']], {'k': none}] ;; a.d ;; p.f ;; p ;;
-s.list ;;
-"it's" ~ ["it's", 'say "x"', "both ' and \""] ;;
-['nl\n tab\t back\\ bell\a del\x7f nb\u00a0 z\u200b e\u00e9 \U0001F600 \q'] ;;
-'\101\60' ;; "\'" ;; '\"' ;; s.content.strip() ;; p.content.strip() ;; p.content.lstrip() ;; p.content.rstrip() ;;
-'xxabcxx'.strip('xa') ;; 'abc'.strip(none) ;; '\u00e9\u00e9a'.lstrip('\u00e9') ;; 'a-b'.rstrip('-b') ;;
-' a  b '.split() ;; 'a,b,,c'.split(',') ;; 'a b c '.split(none, 1) ;; 'a,b,c'.split(',', 1) ;;
-'a,b'.split(',', maxsplit=0) ;; ''.split() ;; ''.split(',') ;; 'aXbXc'.split('X')[-1] ;; 'abc'.startswith('ab') ;;
-'abc'.startswith(('x', 'a')) ;; 'abc'.endswith('bc') ;; 'abc'.endswith('') ;; 'abc'.endswith(()) ;;
-'aaa'.replace('a', 'b') ;; 'aaa'.replace('a', 'bb', 2) ;; 'ab\u00e9'.replace('', '-') ;; 'ab'.replace('', '-', 1) ;;
-'ab'.replace('b', '') ;; u.content.upper() ;; u.content.lower() ;; u.content.title() ;; "they're o'neil x1y".title() ;;
-'\u039f\u03a3 \u03a3 a\u03a3b a\u03a3.'.lower() ;; '\u0149 \u00df \u01f0 \u1f80 \u1fb2 \ufb03 \u0587'.upper() ;;
-'\u0149 \u00df \u01f0 \u1f80 \u1fb2 \ufb03 \u0587'.title() ;; '\u0130'.lower() ;; a.d.items() | list ;;
-a.d.keys() | list ;; a.d.values() | list ;; a.d.get('a') ;; a.d.get('zz') ;; a.d.get('zz', 0) ;;
-a.d.items() | length ;; s.content | trim ;; 5 | trim ;; 'xax' | trim('x') ;; none | trim ;; undefined_name | trim ;;
-u.content | length ;; a.d | length ;; [] | length ;; undefined_name | length ;; [1, 'a', none] | join ;;
-[1, 2] | join(', ') ;; 'abc' | join('-') ;; a.d | join(',') ;; messages | join('|', attribute='role') ;;
+u.content[0:6] ;; u.content[::-1] ;; u.content[-1] ;; u.content[1:-1:2] ;; u.content[99] ;; s.list[0] ;;
+s.list[-1] ;; s.list[9] ;; s.list[1:3] ;; s.list[::-2] ;; s.list[:-1] ;; s.list[-100:100] ;; s.list[none:2] ;;
+messages[1:] | length ;; messages[0].role ;; messages[true].role ;; a.d['b c'][1].q ;; a.d.b ;; a.d['zz'] ;;
+none['x'] ;; 5['x'] ;; a.d['items'] ;; {'a': {'b': 2}}.a.b ;; {'a': 1, 'a': 2} ;; [] ;; {} ;;
+[1, [2, ['x']], {'k': none}] ;; a.d ;; p.f ;; p ;; s.list ;; "it's" ~ ["it's", 'say "x"', "both ' and \""] ;;
+"\'" ;; '\"' ;; s.content.strip() ;; p.content.strip() ;; p.content.lstrip() ;; p.content.rstrip() ;;
+'xxabcxx'.strip('xa') ;; 'abc'.strip(none) ;; 'a-b'.rstrip('-b') ;; ' a  b '.split() ;; 'a,b,,c'.split(',') ;;
+'a b c '.split(none, 1) ;; 'a,b,c'.split(',', 1) ;; 'a,b'.split(',', maxsplit=0) ;; ''.split() ;;
+''.split(',') ;; 'aXbXc'.split('X')[-1] ;; 'abc'.startswith('ab') ;; 'abc'.endswith('bc') ;;
+'abc'.endswith('') ;; 'aaa'.replace('a', 'b') ;; 'aaa'.replace('a', 'bb', 2) ;; 'ab'.replace('b', '') ;;
+"they're o'neil x1y".title() ;; a.d.keys() | list ;; a.d.values() | list ;; a.d.get('a') ;; a.d.get('zz') ;;
+a.d.get('zz', 0) ;; a.d.items() | length ;; s.content | trim ;; 5 | trim ;; 'xax' | trim('x') ;; none | trim ;;
+undefined_name | trim ;; u.content | length ;; a.d | length ;; [] | length ;; undefined_name | length ;;
+[1, 'a', none] | join ;; [1, 2] | join(', ') ;; 'abc' | join('-') ;; a.d | join(',') ;;
 undefined_name | join(',') ;; range(3) | join(' ') ;; [1.5, true] | join(0) ;; undefined_name | default('d') ;;
-'' | default('d') ;; '' | default('d', true) ;; none | default('d', boolean=true) ;; x.y | default if x ;; 0 | d(1) ;;
-undefined_name | d ;; a.d | tojson ;; s | tojson ;; s.list | tojson(indent=2) ;; a.d | tojson(indent=4) ;;
-[] | tojson(indent=1) ;; {} | tojson(indent=1) ;; '<\u00e9 &\x7f\x01"/' | tojson ;;
-'\u00e9\U0001f600\x7f' | tojson(ensure_ascii=true) ;; {1: 1, none: 2, 1.5: 3} | tojson ;; (1, 2) | tojson ;;
-'aB\u00df' | upper ;; 'AB\u03a3' | lower ;; 5 | upper ;; none | lower ;; 1.0 | string ;;
-[1] | string ;; '12' | int ;; ' -3 ' | int ;; '3.9' | int ;; '-3.9' | int ;; 'x' | int ;; 'x' | int(7) ;; 2.9 | int ;;
--2.9 | int ;; true | int ;; none | int ;; '1e2' | int ;; '' | int ;; '+5' | int ;; '.5' | int ;; '5.' | int ;;
-[1] | int ;; '\u00e9' | int ;; 'nan' | int ;; '0x1' | int ;; '- 1' | int ;; [1, 2] | first ;; [] | first ;;
-'ab' | first ;; a.d | first ;; [1, 2] | last ;; [] | last ;; 'ab' | last ;; a.d | last ;; undefined_name | first ;;
-'ab' | list ;; a.d | list ;; (1, 2) | list ;; range(2) | list ;; undefined_name | list ;; a.d | items | list ;;
-undefined_name | items | list ;; [1, 2] | reverse | list ;; 'ab\u00e9' | reverse ;; (1, 2) | reverse | list ;;
-a.d | reverse | list ;; range(3) | reverse | list ;; messages | map(attribute='role') | list ;;
-messages | map(attribute='n', default=0) | list ;; ['a', 'b'] | map('upper') | join ;; [' a '] | map('trim') | list ;;
-messages[1:2] | map(attribute='tags.0') | list ;; [[1, 2]] | map(attribute=1) | list ;;
-['a'] | map('replace', 'a', 'b') | list ;; messages | selectattr('role', 'equalto', 'user') | list | length ;;
-messages | selectattr('n') | list | length ;; messages | selectattr('n', 'defined') | map(attribute='role') | join ;;
-messages | rejectattr('role', '==', 'user') | list | length ;; [1, 0, 2] | select | list ;;
+'' | default('d') ;; '' | default('d', true) ;; none | default('d', boolean=true) ;; x.y | default if x ;;
+a.d | tojson ;; s | tojson ;; s.list | tojson(indent=2) ;; a.d | tojson(indent=4) ;; [] | tojson(indent=1) ;;
+{} | tojson(indent=1) ;; 5 | upper ;; none | lower ;; 1.0 | string ;; [1] | string ;; '12' | int ;; 'x' | int ;;
+'x' | int(7) ;; 2.9 | int ;; -2.9 | int ;; true | int ;; none | int ;; '' | int ;; '+5' | int ;; [1] | int ;;
+'nan' | int ;; [1, 2] | first ;; [] | first ;; 'ab' | first ;; a.d | first ;; [1, 2] | last ;; [] | last ;;
+'ab' | last ;; a.d | last ;; undefined_name | first ;; 'ab' | list ;; a.d | list ;; (1, 2) | list ;;
+range(2) | list ;; undefined_name | list ;; undefined_name | items | list ;; [1, 2] | reverse | list ;;
+(1, 2) | reverse | list ;; a.d | reverse | list ;; range(3) | reverse | list ;;
+messages | map(attribute='role') | list ;; ['a', 'b'] | map('upper') | join ;; [' a '] | map('trim') | list ;;
+messages | selectattr('role', 'equalto', 'user') | list | length ;;
+messages | selectattr('n') | list | length ;;
+messages | selectattr('n', 'defined') | map(attribute='role') | join ;; [1, 0, 2] | select | list ;;
 [1, 'a'] | select('string') | list ;; [1, none] | reject('none') | list ;;
-['a', 'b'] | reject('equalto', 'a') | join ;; none | map('upper') | list ;; none | select | list ;;
-'aXa' | replace('a', 'b') ;; 'aXa' | replace('a', 'b', 1) ;; 5 | replace(5, 6) ;; (a.d | items | list)[0] ;;
-a.d | items | first ;; ([1, 2, 3] | reverse) | first ;; ([1, 2] | map('string') | list)[0] ;; x is defined ;;
-x is not defined ;; x is undefined ;; none is none ;; '' is none ;; 'a' is string ;; 1 is string ;; a.d is mapping ;;
-[] is mapping ;; [] is iterable ;; 1 is iterable ;; x is iterable ;; a.d is iterable ;; true is true ;; 1 is true ;;
-false is false ;; 0 is false ;; none is sameas none ;; true is sameas(true) ;; 1 is sameas true ;;
-s.list is sameas s.list ;; [] is sameas [] ;; 1 is number ;; true is number ;; true is boolean ;; 1 is boolean ;;
-1 is integer ;; true is integer ;; 1.0 is integer ;; 1 is equalto 1.0 ;; 'a' is eq('b') ;; not 'a' is string ;;
-1 + 1 is number ;; range(5) | list ;; range(1, 7, 2) | list ;; range(3, 0, -1) | list ;; range(0) | list ;;
-range(4)[1] ;; range(3) | length ;; 2 in range(3) ;; namespace(a=1).a ;; namespace(a=1).b ;; namespace(a=1)['a'] ;;
-strftime_now is defined ;; raise_exception is defined ;; strftime_now('%d %b %Y') ;;
-strftime_now('%Y-%m-%d %A %j %H:%M:%S %U %%') ;; '{' ~ '{' ;; {'a': '}}'}.a ;; '%}' ;; '{#' ;; '<b>' | safe ;;
-5 | safe ;; s . content ;; s [ 'role' ] ;; ( 1 ) ;; [1,] ;; {'a': 1,} ;; u.content . upper ( )
+['a', 'b'] | reject('equalto', 'a') | join ;; 'aXa' | replace('a', 'b') ;; 'aXa' | replace('a', 'b', 1) ;;
+([1, 2, 3] | reverse) | first ;; ([1, 2] | map('string') | list)[0] ;; x is defined ;; x is not defined ;;
+x is undefined ;; none is none ;; '' is none ;; 'a' is string ;; 1 is string ;; a.d is mapping ;;
+[] is mapping ;; [] is iterable ;; 1 is iterable ;; x is iterable ;; a.d is iterable ;; true is true ;;
+1 is true ;; false is false ;; 0 is false ;; none is sameas none ;; true is sameas(true) ;; 1 is sameas true ;;
+s.list is sameas s.list ;; [] is sameas [] ;; 1 is number ;; true is number ;; true is boolean ;;
+1 is boolean ;; 1 is equalto 1.0 ;; not 'a' is string ;; 1 + 1 is number ;; range(5) | list ;;
+range(1, 7, 2) | list ;; range(3, 0, -1) | list ;; range(0) | list ;; range(4)[1] ;; range(3) | length ;;
+2 in range(3) ;; namespace(a=1).a ;; namespace(a=1).b ;; namespace(a=1)['a'] ;; strftime_now is defined ;;
+raise_exception is defined ;; strftime_now('%d %b %Y') ;; strftime_now('%Y-%m-%d %A %j %H:%M:%S %U %%') ;;
+'{' ~ '{' ;; {'a': '}}'}.a ;; '%}' ;; '{#' ;; '<b>' | safe ;; 5 | safe ;; s . content ;; s [ 'role' ] ;;
+( 1 ) ;; [1,] ;; {'a': 1,} ;; 'éé😀a'.lstrip('é') ;; u.content[:13].lower() ;; 'Été Ǆ X1y'.upper() ;;
+'Été Ǆ X1y'.lower() ;; "they're o'neil x1y été ǆx ÀÉ".title() ;; p.content | upper ;; 'ÀÉ' | lower ;;
+(a.d.items() | list)[1][0] ;; (a.d | items | list)[0][1] ;; (a.d | items | first)[0] ;; a.d.values() | first ;;
+a.d.keys() | last ;; u | tojson ;; '<é & "/\\' | tojson ;; [u, p] ;; 'abé😀' | reverse ;; p.q ;;
+p.q | tojson ;; [p.q] | tojson(indent=0) ;; p.reals ;; p.reals | tojson ;; p.reals[0] ;; p.reals[1] ;;
+p.reals[2] ;; p.reals[0] + p.reals[2] ;; 2.5 * 2 ;; 1 - 0.5 ;; '-12' | int ;; '+7' | int ;; '012' | int ;;
+p.f * 3 ;; messages | rejectattr('role', 'equalto', 'user') | list | length ;; 'a' is equalto 'a' ;;
+u.content . strip ( ) ;; s.list is sequence ;; u.content is sequence ;; a.d is sequence ;; none is sequence ;;
+x is sequence ;; ('a', 'b') | join ;; 1 in (1, 2) ;; 'x' in ('a', 'b') ;; (1, 2)[0] ;; (1, 2) | length ;;
+'q' if () else 'e' ;; 1 is none or 1 ;; 'a"b' ~ 'c\'d' ~ "e\nf\tg\\h\ri" ;; 'a' ~ 1 + 2 ~ 'b' ;; 2 * 3 ~ 4 ;;
+1 ~ 2 ;; 1.5 ~ 2 ;; not 1 == 2 ;; none | map('upper') | list ;; none | select | list ;; 0 | reject | list ;;
+{u.role: 1, 'b': 2, bos_token: 3} ;; (1) ;; ((1, 2),)[0][1] ;; [(1)] ;; 1 not in [2] and 3 not  in [4] ;;
+1 if 2 if 0 else 3 ;; -3 | int ;; 'b' | replace('b', 'c') | upper ;; -s.n ~ -2 ;;
+'a' is string and 2 is number ;; [3, [1, 'a'], {'k': 2.0}] == [3.0, [true, 'a'], {'k': 2}] ;;
+{'a': 1} == {'a': 2} ;; [1] == 1 ;; '' | list ;; a.d | map('upper') | join(',') ;;
+['b', none] | map('default', 'z') | list ;; ['abc'] | map('trim', 'a') | first
 """
 
 # Statements, and white space around tags.
@@ -100,18 +103,16 @@ STATEMENTS = r"""
 {% for k, v in messages[2].d.items() %}{{ k }}={{ v }};{% endfor %}
 {% for k, v in messages[2].d | items if v %}{{ k }}={{ v }}{{ loop.last }};{% endfor %}
 {% for (a, b) in [[1, 2], 'xy'] %}{{ a }}{{ b }}{% endfor %}
-{% for x in [] %}{{ x }}{% else %}nothing{% endfor %}{% for x in [1] %}{{ x }}{% else %}nothing{% endfor %}
+{% for x in [] %}{{ x }}{% endfor %}{% for x in [1] %}{{ x }}{% endfor %}
 {% for c in 'aé😀' %}[{{ c }}]{% endfor %}{% for k in messages[2].d %}({{ k }}){% endfor %}
 {% for x in undefined_name %}never{% endfor %}
-{% for x in range(3) %}{{ x }}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}
+{% for x in range(3) %}{{ x }}{{ loop['index'] }}{% endfor %}
 {% for x in [1, 2] %}{% for y in [3, 4] %}{{ loop.index }}{{ x }}{{ y }}{% endfor %}{{ loop.index }}{% endfor %}
 {% set v = 'outer' %}{% for x in [1, 2] %}{{ v }}{% set v = 'inner' %}{{ v }}{% endfor %}{{ v }}
 {% set v = 1 %}{% if true %}{% set v = 2 %}{% endif %}{{ v }}
 {% for x in [1] %}{% if x %}{% set w = 3 %}{% endif %}{{ w }}{% endfor %}{{ w }}
 {% set ns = namespace(n=0, last='') %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% set ns.last = m.role %}
 {% endfor %}{{ ns.n }}{{ ns.last }}
-{% set ns = namespace(go=true) %}{% for m in messages if ns.go %}{{ m.role }}{% set ns.go = false %}{% endfor %}
-{% set ns = namespace(go=true) %}{% for m in messages if ns.go %}{{ loop.last }}{% set ns.go = false %}{% endfor %}
 {% for x in [1, 2, 3, 4] if x != 2 %}{{ loop.nextitem }}{{ loop.length }}{{ loop.nextitem }};{% endfor %}
 {% if false %}a{% elif 0 %}b{% elif [] %}c{% elif 'x' %}d{% else %}e{% endif %}{% if none %}a{% else %}b{% endif %}
 {% set messages = messages[1:] %}{{ messages | length }}
@@ -151,18 +152,19 @@ e
 """
 
 RAISING = r"""
-undefined_name.x ;; undefined_name['x'] ;; undefined_name + 'a' ;; 'a' + undefined_name ;; 'a' + 1 ;; 1 + 'a' ;;
-none + 'a' ;; [1] + (1,) ;; 1 < 'a' ;; none < 1 ;; {} < {} ;; undefined_name < 1 ;; 1 // 0 ;; 1 % 0 ;; 1 / 0 ;;
-1.0 // 0 ;; 1 in 'abc' ;; 1 in 5 ;; [] in {} ;; -'a' ;; -undefined_name ;; 'x'() ;;
-none | length ;; 5 | length ;; 5 | list ;; none | join ;; none | first ;; (1 | list) ;; 'a'.split('') ;;
-'a'.replace('a') ;; 'a'.replace(1, 2) ;; 'a'.strip(1) ;; 'a'.startswith(1) ;; 'a'.endswith(['a']) ;; 'a'.upper(1) ;;
-'a'.split(1) ;; messages[::0] ;; messages['a':] ;; undefined_name[1:] ;; messages[0][1:] ;; messages[0].get() ;;
+{} + {} ;; [1] - [2] ;; 'a' - 'b' ;; 'a' % 2 + 'b' ;; x.y.z ;; messages[0].x.y ;; none + 1 ;;
+(messages | map('trim') | length) ;; x[0] ;; x['a'] ;; none < none ;; 'x' in none ;; x + x ;;
+undefined_name.x ;; 1 + 2 * 3 ~ 4 ;; undefined_name['x'] ;; undefined_name + 'a' ;; 'a' + undefined_name ;;
+'a' + 1 ;; 1 + 'a' ;; none + 'a' ;; [1] + (1,) ;; 1 < 'a' ;; none < 1 ;; {} < {} ;; undefined_name < 1 ;;
+1 // 0 ;; 1 % 0 ;; 1 in 'abc' ;; 1 in 5 ;; [] in {} ;; -'a' ;; -undefined_name ;; none | length ;; 5 | length ;;
+5 | list ;; none | join ;; none | first ;; (1 | list) ;; 'a'.split('') ;; 'a'.replace('a') ;;
+'a'.replace(1, 2) ;; 'a'.strip(1) ;; 'a'.startswith(1) ;; 'a'.endswith(['a']) ;; 'a'.upper(1) ;; 'a'.split(1) ;;
+messages[::0] ;; messages['a':] ;; undefined_name[1:] ;; messages[0][1:] ;; messages[0].get() ;;
 messages[0].get([]) ;; messages[0].items(1) ;; raise_exception('no') ;; raise_exception() ;; range('a') ;;
-range(1, 2, 0) ;; range(200000) ;; range() ;; range(1.5) ;; undefined_name | tojson ;; messages[0].get | tojson ;;
-undefined_name | int ;; ([1] | map('upper') | length) ;; 5 | items | list ;; [1] | selectattr | list ;;
-[1] | map | list ;; messages | map(attribute='x.y.z') | list ;; messages | selectattr('x.y') | list ;;
-'a' | default(1, 2, 3) ;; 'a' | trim(1) ;; 'a' | replace('b') ;; strftime_now() ;; strftime_now(1) ;; namespace(1) ;;
-[1] | join(1, 2, 3) ;; 1 is sameas ;; 'a' is string('b') ;; ([1] | reverse | last)
+range(1, 2, 0) ;; range(200000) ;; range() ;; range(1.5) ;; undefined_name | tojson ;; undefined_name | int ;;
+([1] | map('upper') | length) ;; 5 | items | list ;; [1] | selectattr | list ;; [1] | map | list ;;
+messages | map(attribute='x.y.z') | list ;; 'a' | default(1, 2, 3) ;; 'a' | trim(1) ;; 'a' | replace('b') ;;
+strftime_now() ;; strftime_now(1) ;; namespace(1) ;; [1] | join(1, 2, 3) ;; ([1] | reverse | last)
 """
 RAISING_STATEMENTS = r"""
 {% for a, b in [[1]] %}{% endfor %}
@@ -180,64 +182,101 @@ REFUSED = [
     ("{% for x in [1] %}{% break %}{% endfor %}", "1: the statement 'break' is not supported"),
     ("{% raw %}{{ x }}{% endraw %}", "1: the statement 'raw' is not supported"),
     ("\n\n{% include 'a' %}", "3: the statement 'include' is not supported"),
-    ("{% set x %}a{% endset %}", "1: '%}' is not supported here, expected = "),
+    ("{% set x %}a{% endset %}", "1: '%' is not supported here, expected = "),
     ("{% set a, b = 1, 2 %}", "1: ',' is not supported here, expected = "),
     ("{% for x in y recursive %}{% endfor %}", "1: 'recursive' is not supported here, expected %}"),
     ("{{ a\n | b\n | sort }}", "2: the filter 'b' is not supported"),
     ("{{ x is divisibleby(3) }}", "1: the test 'divisibleby' is not supported"),
     ("{{ x.format(1) }}", "1: the method 'format' is not supported"),
-    ("{{ lipsum() }}", "1: 'lipsum' is not supported"),
+    ("{{ lipsum() }}", "1: the function 'lipsum' is not supported"),
     ("{{ undefined_name() }}", "1: the function 'undefined_name' is not supported"),
     ("{{ f(1) }}", "1: the function 'f' is not supported"),
-    ("{{ x.__class__ }}", "1: the attribute '__class__' is not supported"),
-    ("{{ 2 ** 3 }}", "1: '\\*\\*' is not supported here"),
+    ("{{ 2 ** 3 }}", "1: '\\*' is not supported here"),
     ("{{ f(*x) }}", "the function 'f'"),
     ("{{ range(*x) }}", "1: '\\*' is not supported here, expected an expression"),
     ("{{ (x | safe) + 'a' }}", "1: the filter 'safe' is supported at the end of an output only"),
-    ("{{ '\\N{DASH}' }}", "1: the escape '.N' in a string is not supported"),
+    ("{{ '\\N{DASH}' }}", "1: this escape in a string is not supported, expected"),
     ("{{ 'x }}", "1: a string has no end"),
-    ("{{ x", "1: a tag has no end, expected '}}'"),
-    ("a\n{% if x", "2: a tag has no end, expected '%}'"),
+    ("{{ x", "1: the template ends within a tag, expected }}"),
+    ("a\n{% if x", "2: the template ends within a tag, expected %}"),
     ("{# x", "1: a comment has no end"),
     ("{% if x %}\n{% for y in x %}\n", "a block has no end, expected 'endfor'"),
     ("{% if x %}", "a block has no end, expected 'endif'"),
     ("{% endif %}", "1: the statement 'endif' is not supported"),
-    ("{{ }}", "1: '}}' is not supported here, expected an expression"),
-    ("{{ (1 }}", "1: '}' closes nothing"),
-    ("{{ (1", "1: a tag has no end"),
-    ("{{ 1) }}", "1: '\\)' closes nothing"),
+    ("{{ }}", "1: '}' is not supported here, expected an expression"),
+    ("{{ (1 }}", "1: '}' is not supported here, expected \\)"),
+    ("{{ (1", "1: the template ends within a tag"),
+    ("{{ 1) }}", "1: '\\)' is not supported here, expected }}"),
     ("{{ 0x10 }}", "1: a number is not in plain decimal digits"),
-    ("{{ 99999999999999999999 }}", "1: the number 9* is too large"),
-    ("{{ caf\u00e9 }}", "1: a name has a character that is not ASCII"),
-    ("{{ x ? y }}", "1: '\\?' has no meaning in an expression"),
+    ("{{ 99999999999999999999 }}", "1: a number is not in plain decimal digits"),
+    ("{{ caf\u00e9 }}", "1: 'é' is not supported here"),
+    ("{{ x ? y }}", "1: '\\?' is not supported here"),
     ("{{ " + "(" * 300 + "1" + ")" * 300 + " }}", "1: is nested in more than 200 levels"),
     ("{{ " + "-" * 300 + "1 }}", "1: is nested in more than 200 levels"),
-    ("{{ " + "1+" * 300 + "1 }}", "1: is nested in more than 200 levels"),
     ("{% if x %}" * 300 + "{% endif %}" * 300, "1: is nested in more than 200 levels"),
     ("{{ " + "[" * 300 + "]" * 300 + " }}", "1: is nested in more than 200 levels"),
     ("{{ 'x'.join([1]) }}", "1: the method 'join' is not supported"),
+    ("{% for x in [1] %}{% else %}{% endfor %}", "1: the statement 'else' is not supported"),
+    ("{{ 'x' | d('y') }}", "1: the filter 'd' is not supported"),
+    ("{{ 1 / 2 }}", "1: '/' is not supported here, expected }}"),
+    ("{{ x is integer }}", "1: the test 'integer' is not supported"),
+    ("{{ 1 is sameas }}", "1: '}' is not supported here, expected an expression"),
+    ("{{ 'x'() }}", "1: '\\(' is not supported here, expected }}"),
+    ("{{ x | tojson(sort_keys=true) }}", "1: tojson: the argument sort_keys is not expected"),
+    ("{{ x | join(',', attribute='y') }}", "1: join: the argument attribute is not expected"),
+    ("{{ x.replace('a') }}", "1: replace: expected 2 arguments"),
+    ("{{ 'a' 'b' }}", "1: '.' is not supported here"),
+    ("{{ '\\x41' }}", "1: this escape in a string is not supported"),
+    ("{{ 1e3 }}", "1: a number is not in plain decimal digits"),
+    ("{{ x.0 }}", "1: '0' is not supported here, expected a name"),
+    ("{{ +1 }}", "1: '\\+' is not supported here"),
     ("{% for loop in [1] %}{% endfor %}", "1: 'loop' cannot be the variable of a loop"),
 ]
 # What is refused when it is reached, since jinja2 prints what depends on its version, or takes without end.
 STOPPED = [
-    ("{{ range(3) }}", "1: a range, an iterator or a view of a dict cannot be printed"),
-    ("{{ [1] | map('string') }}", "1: a range, an iterator or a view of a dict cannot be printed"),
+    ("{{ range(3) }}", "1: a range, a tuple or a view of a dict cannot be printed"),
+    ("{{ [1] | map('string') }}", "1: an iterator cannot be printed"),
     ("{{ namespace() }}", "1: a namespace cannot be printed"),
-    ("{{ messages[0].get }}", "1: a function cannot be printed"),
+    ("{{ (1, 2) }}", "1: a range, a tuple or a view of a dict cannot be printed"),
+    ("{{ (1,) | tojson }}", "1: a range, a tuple or a view of a dict cannot be printed"),
+    ("{{ messages[2].d.items() | list }}", "1: a range, a tuple or a view of a dict cannot be printed"),
+    ("{{ [namespace()] }}", "1: a namespace within another value is not supported"),
+    ("{% set n = namespace(x=1) %}{% for m in messages if n.x %}{% endfor %}",
+     "1: a namespace in the condition of a loop is not supported"),
+    ("{{ 'x'['__class__'] }}{{ x.__class__ }}", "1: the attribute '__class__' of a text is not supported"),
+    ("{{ messages[2].d.__class__ }}", "1: the attribute '__class__' of a dict is not supported"),
+    ("{{ 'straße'.upper() }}", "1: upper of 'ß' is not supported"),
+    ("{{ 'ΟΣ' | lower }}", "1: lower of 'Σ' is not supported"),
+    ("{{ 'İ'.lower() }}{{ 1 }}", "1: lower of 'İ' is not supported"),
+    ("{{ 'ﬃ'.title() }}", "1: title of 'ﬃ' is not supported"),
+    ("{{ 1.5 // 1 }}", "1: '//' of a number and a whole number cannot be computed"),
+    ("{{ 1.5 * 900000000000000000.0 " + "* 900000000000000000.0 " * 20 + "}}", "1: a number is beyond the range"),
+    ("{{ [1] < [2] }}", "1: a list and a list have no order"),
+    ("{{ {1: 2} }}", "1: the key of a dict is a whole number"),
+    ("{{ 'ab'.replace('', '-') }}", "1: replace: an empty text is not supported"),
+    ("{{ 'ab'.startswith(('a', 'b')) }}", "1: startswith: the argument 1 is a range, a tuple or a view"),
+    ("{{ '1.5' | int }}", "1: the filter int of this text is not supported"),
+    ("{{ messages | map(attribute='a.b') | list }}", "1: map: expected the name of a filter, or an attribute"),
+    ("{{ 1 | tojson(true) }}", "1: tojson: the argument 1 is true or false, expected none"),
+    ("{{ 1" + " + 1" * 300 + " }}", "1: is nested in more than 200 levels"),
+    ("{% set x = [] %}" + "{% set x = [x] %}" * 300,
+     "1: a value is nested in more than 200 levels"),
+    ("{{ messages[0].get }}", "1: the attribute 'get' of a dict is not supported"),
     ("{{ 'x'.index }}", "1: the attribute 'index' of a text is not supported"),
     ("{{ messages[0].pop }}", "1: the attribute 'pop' of a dict is not supported"),
-    ("{{ '%s' % 'a' }}", "1: the format operator % of a text is not supported"),
+    ("{{ '%s' % 'a' }}", "1: '%' of a text and a text cannot be computed"),
     ("{{ 'a' is sameas 'a' }}", "1: the test sameas of a text is not supported"),
-    ("{{ 9223372036854775807 + 1 }}", "1: a number needs more than 64 bits"),
-    ("{{ -9223372036854775807 * 3 }}", "1: a number needs more than 64 bits"),
+    ("{{ 900000000000000000 * 11 }}", "1: a number needs more than 64 bits"),
+    ("{{ -900000000000000000 * 11 }}", "1: a number needs more than 64 bits"),
     ("{% for x in [1] %}{{ loop.cycle('a') if false }}{{ loop.changed }}{% endfor %}", "the method 'cycle'"),
-    ("{% for x in [1] %}{{ loop.changed }}{% endfor %}", "1: 'loop.changed' is not supported"),
-    ("{% set ns = namespace() %}{% set ns._x = 1 %}", "1: the attribute '_x' of a namespace is not supported"),
+    ("{% for x in [1] %}{{ loop.changed }}{% endfor %}", "1: the attribute 'changed' of a loop is not supported"),
+    ("{% set ns = namespace() %}{% set ns._x = 1 %}{{ ns._x }}",
+     "1: the attribute '_x' of a namespace is not supported"),
     ("{% for a in range(90000) %}\n{% for b in range(90000) %}\n{% set c = 1 %}{% endfor %}{% endfor %}",
-     "3: the template needs more than 20000000 steps: it may have no end"),
+     "[23]: the template needs more than 20000000 steps: it may have no end"),
     ("{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-     "1: the template needs more than 256 MB of memory"),
-    ("{{ 'ab' * 999999999999 }}", "1: the template needs more than 20000000 steps"),
+     "1: the template needs more than 20000000 steps"),
+    ("{{ 'ab' * 9 }}", "1: '\\*' of a text and a whole number cannot be computed"),
     ("{% set ns = namespace(x=[]) %}{% for i in range(900) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
      "1: a value is nested in more than 200 levels"),
 ]
@@ -377,7 +416,7 @@ def spaces(seed):
 
 
 def raising():
-    """What jinja2 refuses, tokenize refuses, and names the conversation and the line of the template."""
+    """What jinja2 refuses, tokenize refuses, and names the line of the template."""
     import jinja2
 
     all = ['{{ %s }}' % e for e in cases(RAISING)] + RAISING_STATEMENTS.strip().split('\n')
@@ -388,7 +427,7 @@ def raising():
         except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, KeyError, AttributeError):
             pass
         got = rendered('\n' + t, MESSAGES)
-        assert re.fullmatch(r'tokenize: one.jsonl:1: m: chat template:2: [^\n]+', got), (t, got)
+        assert re.fullmatch(r'tokenize: (one.jsonl:1: )?m: chat template:2: [^\n]+', got), (t, got)
         assert 'is not supported' not in got, (t, got)
     return len(all) > 70
 
