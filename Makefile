@@ -8,7 +8,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 
 # Debian names; the OpenMP build of OpenBLAS shares its thread pool with ours.
 BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev libgsl-dev nettle-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev gnuplot-nox
-CHECK_PACKAGES := perl hdf5-tools python3-h5py python3-jinja2 libcmocka-dev cppcheck shellcheck man-db valgrind aspell aspell-en
+CHECK_PACKAGES := perl hdf5-tools python3-h5py python3-jinja2 libcmocka-dev cppcheck shellcheck man-db valgrind aspell aspell-en parallel
 
 BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
 CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \

@@ -149,8 +149,10 @@ no 'a template that is not UTF-8' 1 'm: chat template: is not valid UTF-8' \
 ok 'errors leave no file' sh -c '[ ! -e no.h5 ] && [ -z "$(find . -name ".ptq*")" ]'
 
 # --- options ---
-for o in --bytes --decode --null; do
-	no "--chat with $o" 2 '(exactly one of --model and --bytes|--chat is given with '$o'|expected)' \
+no '--chat with --model and --bytes' 2 '^tokenize: exactly one of --model and --bytes is expected$' \
+	tokenize --chat --model m --bytes chats.jsonl -o no.h5
+for o in --decode --null; do
+	no "--chat with $o" 2 "^tokenize: --chat is given with $o, expected --model alone\$" \
 		tokenize --chat --model m $o chats.jsonl -o no.h5
 done
 no '--chat without a model' 2 '--chat is given with --bytes, expected --model alone' \

@@ -91,7 +91,9 @@ L
 	no 'an operand' 2 "^each/$r: lines: no such option" "$run" lines
 	no 'jobs that are no number' 2 "^each/$r: PTQ_JOBS: '-1' is not a number" env PTQ_JOBS=-1 "$run"
 	no 'a folder of logs that is a file' 1 "^each/$r: go: cannot be written" env PTQ_LOGS=go "$run"
-	ok '--help' sh -c "$run --help | head -n 1 | grep -q '^$r -- runs the command lines'"
+	"$run" --help >help
+	ok '--help' sh -c "head -n 1 help | grep -q '^$r -- runs the command lines'"
+	ok '... has no line of shellcheck' sh -c '! grep shellcheck help'
 	cd ..
 }
 runners='local slurm'

@@ -11,10 +11,8 @@ mkdir -p tools/bin tools/data bench
 cp -r "$top/pipelines" tools
 cp -r "$top/tests/tiny" tools/data/prose
 ln -s "$top/data/vlm" "$top/data/vlm-pre" "$top/data/vlm-post" tools/data
-for t in aifs-order awq-scale dpq-run eval-choice eval-ppl exmy-pack exmy-sweep fbq-run gar-order hadamard-rotate \
-	hessian-accum images-import ln2rms model-export \
-	model-import msq-calib rms-suppress roofline sample-tokens smooth-scale \
-	tensor-diff tensor-info tensor-join tensor-stats tokenize; do
+names=$(for t in "$top"/bin/*.c; do basename "$t" .c; done)
+for t in $names; do
 	cat >tools/bin/$t <<'SH'
 #!/bin/sh
 case " $FAILS " in *" ${0##*/} "*) echo "${0##*/}: out of luck" >&2; exit 1 ;; esac
@@ -38,6 +36,11 @@ chmod +x bench/*
 export PTQ_PRODUCTS="$tmp/bench/products" PTQ_BRANCHES="$tmp/bench/branches" PTQ_MODALITY="$tmp/bench/modality" FAILS=
 cp "$top/tests/ref/llama-gqa.h5" m.h5
 p=$tmp/tools/pipelines/dpq-table4.sh
+
+# shellcheck disable=SC2086
+is 'tools of common.sh: all that exist' \
+	"$(sed -n '/^tools=(/,/)$/{ s/^tools=(//; s/)$//; p; }' "$top/pipelines/lib/common.sh" | xargs)" \
+	"$(echo $names)"
 
 # --- long pipelines ---
 for s in fbquant-defaults:58 fbquant-overfit:16; do

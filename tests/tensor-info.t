@@ -95,6 +95,7 @@ no 'two files' 2 'one operand too many' tensor-info model.h5 tokens.h5
 head -c 3000 model.h5 >short.h5; no 'a file cut short' 1 'short.h5: is cut short' tensor-info short.h5
 no 'a full disk' 1 'cannot write' sh -c 'tensor-info model.h5 >/dev/full'
 ok '-o writes the text' sh -c 'tensor-info model.h5 -o out && tensor-info model.h5 | cmp - out'
+cp model.h5 before.h5
 no '-o the input' 1 'model.h5: is an input' tensor-info model.h5 -o model.h5
-ok '... which is unchanged' tensor-info model.h5
+ok '... which is unchanged' cmp model.h5 before.h5
 done_testing

@@ -69,8 +69,8 @@ static void drop_pages(const struct input *in)
 		madvise((void *)(uintptr_t)in->map, in->length, MADV_DONTNEED);
 }
 
-/* Tells the system how pages will be read: without reading ahead (MADV_RANDOM), since objects of HDF5 are far
- * from each other, or as usual (MADV_NORMAL). */
+/* Advises the system (madvise): do not read ahead (MADV_RANDOM), since objects of HDF5 are far from each
+ * other, or read as usual (MADV_NORMAL). */
 static void advise(const struct input *in, int how)
 {
 	if (in->map)
