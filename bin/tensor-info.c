@@ -3,7 +3,8 @@
  * tensor-info -- print what a file is
  *
  * Kind, model class and shapes, formats and bits per weight, tokens, root attributes, calibration and history
- * (docs/format.md). Attributes and extents are read, and weights are not: a file of any size takes a second.
+ * (docs/format.md). Attributes and extents are read, and weights are not. The time depends on the
+ * number of objects, not on their size; a stream is read to its end.
  */
 #include <stdlib.h>
 #include <string.h>

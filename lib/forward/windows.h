@@ -148,8 +148,8 @@ struct windows windows_read(const struct part *file, const struct part *first, c
 	.default_value = "1/1", .form = shard_form }
 #define OPTION_SKIP(var) { 0, "skip", OPTION_SIZE(var), "N", "leave out the first N ids" }
 #define OPTION_LIMIT(var) { 0, "limit", OPTION_SIZE(var), "N", \
-	"only the first N ids after --skip (default: all)" }
+	"use N ids after --skip (default: all)" }
 #define OPTION_RANDOM_WINDOWS(var) { 0, "random-windows", \
 	OPTION_PARSED(struct windows_seed, var, windows_seed_parse), "SEED", \
-	"windows at random places of the whole text", .form = windows_seed_form }
+	"windows at random places; --limit sets the number", .form = windows_seed_form }
 #endif

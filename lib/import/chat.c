@@ -47,9 +47,12 @@ static void add_tokens(json_t *to, const json_t *from)
 	}
 }
 
-/* The template of this name of tokenizer_config.json; NULL: none. */
-static const char *template_of(const json_t *templates, const char *name)
+const char *chat_template(char *const text[TEXTS], const json_t *templates, const char *name)
 {
+	const bool is_default = !strcmp(name, "default");
+
+	if (is_default && text[TEXT_CHAT])
+		return text[TEXT_CHAT];
 	for (size_t i = 0; i < json_array_size(templates); i++) {
 		const json_t *t = json_array_get(templates, i);
 		const char *is = json_string_value(json_object_get(t, "name"));
@@ -57,7 +60,7 @@ static const char *template_of(const json_t *templates, const char *name)
 		if (is && !strcmp(is, name))
 			return json_string_value(json_object_get(t, "template"));
 	}
-	return strcmp(name, "default") ? NULL : json_string_value(templates);
+	return is_default ? json_string_value(templates) : NULL;
 }
 
 /* The names of all templates, for messages. */
@@ -83,8 +86,7 @@ struct chat *chat_open(const char *model, char *const text[TEXTS], const char *n
 	json_t *config = object_of(model, text, TEXT_TOKENIZER_CONFIG);
 	json_t *map = object_of(model, text, TEXT_SPECIAL_TOKENS);
 	const json_t *templates = json_object_get(config, "chat_template");
-	const char *found = text[TEXT_CHAT] && !strcmp(name, "default") ? text[TEXT_CHAT] :
-		template_of(templates, name);
+	const char *found = chat_template(text, templates, name);
 
 	if (!found) {
 		char *names = names_of(text, templates);

@@ -19,10 +19,14 @@
  */
 #ifndef IMPORT_CHAT_H
 #define IMPORT_CHAT_H
+#include <jansson.h>
 #include <stddef.h>
 #include "import/texts.h"
 
 struct chat;
+
+/* A template by these rules, borrowed; NULL: none. templates: chat_template of tokenizer_config.json. */
+const char *chat_template(char *const text[TEXTS], const json_t *templates, const char *name);
 
 /* model: for messages. text: those of the model, NULL: absent. name: of the template. date: "YYYY-MM-DD", for
  * templates that ask for one, or NULL. All are borrowed. */

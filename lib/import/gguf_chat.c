@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "import/chat.h"
 #include "import/gguf_table.h"
 
 #define DEFAULT "default"
@@ -139,18 +140,11 @@ static void put_named(struct gguf_output *o, const json_t *templates)
 
 void gguf_put_chat(struct gguf_output *o, char *const text[TEXTS])
 {
-	const char *config = text[TEXT_TOKENIZER_CONFIG], *chat = text[TEXT_CHAT];
+	const char *config = text[TEXT_TOKENIZER_CONFIG], *chat;
 	json_t *root = config ? json_loads(config, 0, NULL) : NULL;
 	const json_t *templates = json_object_get(root, "chat_template");
 
-	for (size_t i = 0; !chat && i < json_array_size(templates); i++) {
-		const char *name = member(templates, i, "name");
-
-		if (name && !strcmp(name, DEFAULT))
-			chat = member(templates, i, "template");
-	}
-	if (!chat)
-		chat = json_string_value(templates);
+	chat = chat_template(text, templates, DEFAULT);
 	if (chat)
 		gguf_put_text(o, GGUF_CHAT, chat);
 	put_named(o, templates);

@@ -5,7 +5,7 @@
  *	struct vocabulary v = vocabulary_open(path);
  *
  *	vocabulary_encode(&v, text, tokens, special, null);
-	vocabulary_encode_chat(&v, text, tokens, template, date);
+ *	vocabulary_encode_chat(&v, text, tokens, template, date);
  *	vocabulary_decode(&v, tokens, text);
  *	vocabulary_close(&v);
  *

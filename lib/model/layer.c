@@ -34,7 +34,7 @@ bool layer_find(const struct part *part, const char *group, const char *name, en
 	return found;
 }
 
-bool layer_shape(const struct part *part, const char *group, const char *name, struct tensor *t)
+static bool layer_shape(const struct part *part, const char *group, const char *name, struct tensor *t)
 {
 	char *path = layer_member(group, name);
 	const bool found = part_shape(part, path, TENSOR_ANY, -1, NULL, t);

@@ -56,11 +56,10 @@ float *layer_vector(const struct part *part, const char *path, size_t n);
 
 /* The path "group/name"; the caller frees it. */
 char *layer_member(const char *group, const char *name);
-/* part_has(), part_find(), part_shape() and output_write() of the path "group/name". */
+/* part_has(), part_find() and output_write() of the path "group/name". */
 bool layer_has(const struct part *part, const char *group, const char *name);
 bool layer_find(const struct part *part, const char *group, const char *name, enum tensor_type type, int rank,
 	const size_t dim[], struct tensor *t);
-bool layer_shape(const struct part *part, const char *group, const char *name, struct tensor *t);
 void layer_put(struct output *out, const char *group, const char *name, struct tensor t);
 /* Whether the group is a linear layer, and whether it is a quantized one. */
 bool layer_exists(const struct part *part, const char *path);

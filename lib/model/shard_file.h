@@ -22,7 +22,8 @@ void shard_write(struct output *out, const struct shard *s, const char *const na
 
 /* Warns if the file is one shard of several; for tools that expect the whole. */
 void shard_warn(const struct part *part);
-/* Fatal error unless the model in file `name` has blocks; warns if it has none for the shard. */
+/* For one shard of several: fatal error if the file `name` has no /config; warns if the model has no block
+ * for the shard. */
 void shard_check(const struct shard *s, const char *name, const struct config *c);
 /* Whether this part of a model belongs to the shard. */
 bool shard_has(const struct shard *s, const struct part *part, const struct config *c);

@@ -3,14 +3,14 @@
 #
 #   . lines.sh             reads command lines from standard input, and sets todo, the ids of those that are not done.
 #                          Ends with status 0 if all are done
-#   lines.sh LOGS ID...    a program: runs the line ID; of several that of its task in a Slurm array
+#   lines.sh LOGS ID...    as a program: runs the line ID. A task of a Slurm array gets all IDs, and runs one
 #   await COMMAND...       runs the command, and ends it with all that it started on INT, TERM and HUP
 #   report                 the end: status 1 and a message for each line of todo that is not done, or status 0
 #
 # ID is the digest of a line and of the folder in which it runs. In the folder LOGS, ID.todo has the line until it
 # succeeds; then this file is called ID.done. ID.log has the line, and all that it prints. A line is done if ID.done
-# exists, the files after -o, --report and > exist, and no file that the line names is newer than ID.done. A name that
-# is not plain counts as absent: then the line runs again.
+# exists, the files after -o, --report and > exist, and no file that the line names is newer than ID.done. Quotes and
+# variables are not expanded: a result whose name has them counts as absent, and the line runs again.
 #
 # ID.log is locked while a process of the line runs. If the runner was killed and its lines still run, the next runner
 # waits for them, and what they finish is done.
@@ -23,6 +23,7 @@ fail() { say "${@:2}"; exit "$1"; }
 is_done() {	# is_done ID LINE
 	local stamp=$logs/$1.done line=$2 last='' word words
 	[ -e "$stamp" ] || return 1
+	# names and > become words; 2>&1, ; & | and parentheses become blanks
 	line=${line//>&[0-9]/ } line=${line//--output=/-o } line=${line//--report=/-o }
 	line=${line//[;&|()]/ } line=${line//>>/>} line=${line//>/ > }
 	read -ra words <<<"$line"
@@ -38,7 +39,7 @@ run_line() {	# run_line ID
 	flock 9 2>/dev/null || true	# where files cannot be locked, both run: tools rename whole files
 	IFS= read -r line 2>/dev/null <"$file.todo" || IFS= read -r line <"$file.done"
 	if is_done "$1" "$line"; then rm -f "$file.todo"; return; fi
-	printf '%s\n' "$line" >"$file.log"	# on a full disk, a message still fits into the block of this line
+	printf '%s\n' "$line" >"$file.log"	# reserves a block, in which a message fits when the disk is full
 	processors=${SLURM_CPUS_ON_NODE:-$(nproc)}
 	export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$(((processors + PTQ_JOBS - 1) / PTQ_JOBS))}
 	unset "${!SLURM_ARRAY_TASK_@}" SLURM_PROCID SLURM_NTASKS	# --shard auto would take the number of the line
