@@ -120,17 +120,17 @@ ok 'other ids of the file: no warning' silent judge --skip 200
 warns 'one id in common' 'q.h5: was calibrated on tokens 199 to 199 of t.h5' judge --skip 199
 warns 'all ids' 'q.h5: was calibrated on tokens 0 to 199 of t.h5' judge
 warns 'the first ids' 'was calibrated on tokens 0 to 99 of t.h5' judge --limit 100
-warns 'random windows are the whole range' 'was calibrated on tokens 150 to 199' \
+warns 'random windows are the whole range' 'was calibrated on random windows of tokens 150 to 199' \
 	judge --skip 150 --limit 64 --random-windows 0
 quantize second.h5
 ok 'calibrated on the last ids: no warning' silent judge --limit 200
 warns '... one id in common' 'was calibrated on tokens 200 to 200 of t.h5' judge --limit 201
 hessian --skip 100 --limit 64 --random-windows 0 --tokens t.h5 -o random.h5; quantize random.h5
 ok 'calibrated on random windows after --skip: no warning before' silent judge --limit 100
-warns '... a warning after it' 'was calibrated on tokens 100 to 399 of t.h5' judge
+warns '... a warning after it' 'was calibrated on random windows of tokens 100 to 399 of t.h5' judge
 ok 'the sum of two ranges: no warning' silent hessian-accum first.h5 second.h5 -o both.h5
 is '... has both' "$(ranges calibration both.h5)" '0 200 200 400'
-warns 'the sum of ranges with ids in common' 'calibrated on tokens 100 to 199 of the same text as first.h5' \
+warns 'the sum of ranges with ids in common' 'calibrated on random windows of tokens 100 to 199 of the same text as first.h5' \
 	hessian-accum first.h5 random.h5 -o x.h5
 
 # --- records ---

@@ -94,8 +94,8 @@ void calibrated_write(struct output *out, size_t n, const struct part *const fro
 	free(all);
 }
 
-/* Whether two texts have ids in common; *both is the first common range. both->windows > 0: of random windows,
- * which need not use all its ids. */
+/* Whether two texts have ids in common; *both is the first common range. both->windows > 0: of random
+ * windows, which need not use all its ids. */
 static bool overlap(const char *a, const char *b, struct calibrated_range *both)
 {
 	struct calibrated_range x, y;
@@ -117,8 +117,8 @@ void calibrated_warn(const struct part *model, const struct part *tokens, const 
 	struct calibrated_range both;
 
 	if (overlap(text, line, &both))
-		warn("%s: was calibrated on %stokens %zu to %zu of %s: evaluate it on other text", part_name(model),
-			both.windows ? "random windows of " : "", both.first, both.end - 1,
+		warn("%s: was calibrated on %stokens %zu to %zu of %s: evaluate it on other text",
+			part_name(model), both.windows ? "random windows of " : "", both.first, both.end - 1,
 			part_name(tokens));
 	free(text);
 }

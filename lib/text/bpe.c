@@ -7,8 +7,8 @@
  *
  * If a whole text is one word, as in the style of SentencePiece, it is cut between two characters that no
  * merge joins. The ids are the same, and each span is short. If a text has many words, most are repeated:
- * after MANY tokens a table keeps the tokens of short words. Of words with equal hashes it keeps the last one.
- * Short texts have no table, which is 4 MB.
+ * after MANY tokens a table, of 4 MB, keeps the tokens of short words. Of words with equal hashes it keeps
+ * the last one.
  */
 #include "text/bpe.h"
 #include <stdlib.h>
