@@ -130,7 +130,8 @@ ok 'calibrated on random windows after --skip: no warning before' silent judge -
 warns '... a warning after it' 'was calibrated on random windows of tokens 100 to 399 of t.h5' judge
 ok 'the sum of two ranges: no warning' silent hessian-accum first.h5 second.h5 -o both.h5
 is '... has both' "$(ranges calibration both.h5)" '0 200 200 400'
-warns 'the sum of ranges with ids in common' 'calibrated on random windows of tokens 100 to 199 of the same text as first.h5' \
+warns 'the sum of ranges with ids in common' \
+	'calibrated on random windows of tokens 100 to 199 of the same text as first.h5' \
 	hessian-accum first.h5 random.h5 -o x.h5
 
 # --- records ---
