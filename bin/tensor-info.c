@@ -11,6 +11,7 @@
 #include "base/option.h"
 #include "eval/info.h"
 #include "io/contents.h"
+#include "model/config.h"
 
 static const struct tool tool = {
 	.name = "tensor-info",
@@ -35,13 +36,8 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 	struct contents_output out = contents_create(c.output);
 	struct input *in = input_open(c.operand[0], model_layout, NULL);
-	struct info info = info_begin();
-	const struct part *part;
-	char *text;
+	char *text = info_text(in, json);
 
-	while ((part = input_next(in)))
-		info_part(&info, part);
-	text = info_end(&info, input_whole(in), json);
 	contents_write(&out, strlen(text), text);
 	input_close(in);
 	free(text);

@@ -83,6 +83,43 @@ tensor-info latin.h5 >text; is 'an attribute that is not UTF-8' "$(sed -n 's/^  
 tensor-info version.h5 >text; is 'another version of the format' "$(line version text)" 2
 tensor-info bare.h5 >text; is 'tokens made by hand: their digest' "$(line tokens_sha256 text | wc -c)" 65
 
+# names, numbers and texts of every form
+py 'exec(r"""
+with create("odd.h5", "wavelet") as f:
+    f.attrs[b"\xe8t\xe9"], f.attrs[b"\xe9t\xe9"] = 1, 2
+    f.attrs["e\x1bs\u202e"] = "a\u009bb\u202ec\u061cd\x7f\u00e9\u4e16"
+    f.attrs["whole"], f.attrs["huge"], f.attrs["inf"], f.attrs["nan"] = -2**53 + 1, 1e300, np.inf, np.nan
+    f.attrs["calibration"], f.attrs["evaluation"], f.attrs["history:\x1b"] = "of a sensor", 3.5, "a\x9bb"
+    f.create_dataset("long", (2**60 + 1,), "u1", chunks=(1,))
+with copied("hessian.h5", "half.h5") as f:
+    f.attrs["calibration"] += "\nanother line"
+with copied("tokens.h5", "numbers.h5") as f:
+    f["tokens"].attrs["vocab"], f["tokens"].attrs["bos_id"], f["tokens"].attrs["newline"] = 1e300, np.inf, 2**63
+with create("many.h5", "wavelet") as f:
+    f["x"] = 1
+    for i in range(50000):
+        f[f"x{i}"] = f["x"]
+with create("vast.h5", "model") as f:
+    f.create_dataset("a/norm", (2**33, 2**31), "f4", chunks=(1, 1))
+""")'
+info odd.h5; tensor-info odd.h5 >text
+value() { py "print(facts('said')$1)"; }
+attribute() { value "['attributes']['$1']"; }
+is 'names that are not UTF-8, and become equal' "$(grep '^  ?t?' text | xargs)" '?t? 1 ?t? (8) 2'
+is 'numbers that are not finite' "$(attribute inf) $(attribute nan)" 'None None'
+is '... large numbers' "$(attribute whole) $(attribute huge)" '-9007199254740991 1e+300'
+is '... large extents' "$(value '["datasets"][0]["shape"]')" '[1152921504606846977]'
+is 'a calibration of another program' "$(attribute calibration) $(attribute evaluation)" 'of a sensor 3.5'
+is 'control characters and marks of direction' "$(sed -n 's/^  e?s?  *//p' text)" 'a?b?c?d?é世'
+is '... in the name of a history' "$(grep -c '^history of ?$' text)" 1
+info half.h5
+is 'a calibration with another line' "$(attribute calibration | tail -n 1) $(value '["calibration"][0]["end"]')" \
+	'another line 40'
+info numbers.h5; tensor-info numbers.h5 >text
+is 'numbers that are no counts' "$(value '["vocab"]') $(value '["bos_id"]') $(line newline text)" 'None None -'
+info vast.h5; is 'more parameters than an integer holds' "$(value '["parameters"]')" None
+is 'many datasets, in time' "$(timeout 20 tensor-info many.h5 | grep -c ' /x')" 50001
+
 # mistakes
 no 'tokens without tokens' 1 'no-tokens.h5: /tokens: is missing' tensor-info no-tokens.h5
 no 'a layer with two weights' 1 'two.h5: /a: has both weight and codes' tensor-info two.h5

@@ -3,6 +3,7 @@
 #include "eval/info.h"
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,6 @@
 #include "eval/info_private.h"
 #include "model/calibrated.h"
 #include "model/tokens.h"
-
-static const char KEYS[] = "";	/* of a row: the member with its keys, until info_end() */
 
 void info_set(json_t *object, const char *key, json_t *value)
 {
@@ -34,9 +33,25 @@ json_t *info_string(const char *text)
 	return y;
 }
 
+json_t *info_real(double x)
+{
+	return isfinite(x) ? json_real(x) : json_null();
+}
+
+/* An integer if it is one that a double represents exactly. */
+static json_t *number_fact(double x)
+{
+	return x == floor(x) && fabs(x) < 0x1p53 ? json_integer((json_int_t)x) : info_real(x);
+}
+
 json_t *info_count(double n)
 {
-	return json_integer((json_int_t)n);
+	return fabs(n) < 0x1p63 ? number_fact(n) : json_null();
+}
+
+json_t *info_size(size_t n)
+{
+	return n <= INT64_MAX ? json_integer((json_int_t)n) : json_real((double)n);
 }
 
 json_t *info_list(json_t *facts, const char *key)
@@ -50,28 +65,31 @@ json_t *info_list(json_t *facts, const char *key)
 	return list;
 }
 
-json_t *info_row(json_t *list, json_t *keys, const char *const counts[])
+json_t *info_row(struct info *f, const char *table, json_t *keys, const char *const counts[])
 {
-	json_t *row;
-	size_t i;
+	char *text = json_dumps(keys, JSON_COMPACT), *name = text ? xformat("%s %s", table, text) : NULL;
+	json_t *row = name ? json_object_get(f->rows, name) : NULL;
 
-	json_array_foreach(list, i, row)
-		if (json_equal(json_object_get(row, KEYS), keys)) {
-			json_decref(keys);
-			return row;
-		}
-	row = json_object();
-	for (const char *const *c = counts; *c; c++)
-		info_set(row, *c, info_count(0));
-	if (json_object_update(row, keys) || json_array_append_new(list, row))
+	if (!name)
 		die("out of memory");
-	info_set(row, KEYS, keys);
+	if (!row) {
+		row = json_object();
+		for (const char *const *c = counts; *c; c++)
+			info_set(row, *c, info_size(0));
+		if (json_object_update(row, keys) || json_array_append_new(info_list(f->facts, table), row))
+			die("out of memory");
+		info_set(f->rows, name, json_incref(row));
+	}
+	json_decref(keys);
+	free(text), free(name);
 	return row;
 }
 
 void info_add(json_t *row, const char *key, double n)
 {
-	info_set(row, key, info_count((double)json_integer_value(json_object_get(row, key)) + n));
+	const json_t *before = json_object_get(row, key);
+
+	info_set(row, key, json_is_null(before) ? json_null() : info_count(json_number_value(before) + n));
 }
 
 /* --- history --- */
@@ -102,10 +120,55 @@ static void add_history(json_t *facts, const char *name, const char *text)
 
 struct root { json_t *facts, *attributes, *history; };
 
+static void add_range(void *list, const struct calibrated_range *r)
+{
+	char *digest = xformat("%.*s", DIGEST_DIGITS, r->digest);
+	json_t *row = json_object();
+
+	info_set(row, "tokens_sha256", info_string(digest));
+	info_set(row, "first", info_size(r->first));
+	info_set(row, "end", info_size(r->end));
+	if (r->windows) {
+		info_set(row, "random_seed", info_size(r->seed));
+		info_set(row, "random_windows", info_size(r->windows));
+	}
+	if (json_array_append_new(list, row))
+		die("out of memory");
+	free(digest);
+}
+
+/* Adds the table of an attribute with ranges of ids; false if the text has a line that is no range. */
+static bool add_ranges(json_t *facts, const char *name, const char *text)
+{
+	json_t *rows = json_array();
+	size_t lines = 0, n;
+
+	for (const char *s = text; *s; s += strspn(s, "\n"), lines++)
+		s += strcspn(s, "\n");
+	calibrated_each(text, add_range, rows);
+	n = json_array_size(rows);
+	if (n)
+		info_set(facts, name, json_incref(rows));
+	json_decref(rows);
+	return n && n == lines;
+}
+
+/* Adds a value under a name, which becomes a text. Names that are then equal get a number. */
+static void set_named(json_t *object, const char *name, json_t *value)
+{
+	json_t *text = info_string(name);
+	const char *key = json_string_value(text);
+	char *other = json_object_get(object, key) ? xformat("%s (%zu)", key, json_object_size(object)) :
+		NULL;
+
+	info_set(object, other ? other : key, value);
+	json_decref(text);
+	free(other);
+}
+
 static void add_attribute(void *arg, const char *name, const char *text, double number)
 {
-	static const char *const known[] = { "ptq_kind", "ptq_version", "part", "parts", CALIBRATED,
-		EVALUATED, NULL };
+	static const char *const known[] = { "ptq_kind", "ptq_version", "part", "parts", NULL };
 	static const char history[] = "history";
 	const size_t n = sizeof history - 1;
 	struct root *r = arg;
@@ -113,40 +176,13 @@ static void add_attribute(void *arg, const char *name, const char *text, double 
 	for (const char *const *k = known; *k; k++)
 		if (!strcmp(*k, name))
 			return;
+	if ((!strcmp(name, CALIBRATED) || !strcmp(name, EVALUATED)) && text &&
+	    add_ranges(r->facts, name, text))
+		return;
 	if (!strncmp(name, history, n) && (!name[n] || name[n] == ':') && text)
 		add_history(r->history, name + n, text);
-	else if (text || isnan(number))
-		info_set(r->attributes, name, text ? info_string(text) : json_null());
 	else
-		info_set(r->attributes, name, number == floor(number) && fabs(number) < 0x1p53 ?
-			info_count(number) : isfinite(number) ? json_real(number) : json_null());
-}
-
-static void add_range(void *list, const struct calibrated_range *r)
-{
-	char *digest = xformat("%.*s", DIGEST_DIGITS, r->digest);
-	json_t *row = json_object();
-
-	info_set(row, "tokens_sha256", info_string(digest));
-	info_set(row, "first", info_count((double)r->first));
-	info_set(row, "end", info_count((double)r->end));
-	if (r->windows) {
-		info_set(row, "random_seed", info_count((double)r->seed));
-		info_set(row, "random_windows", info_count((double)r->windows));
-	}
-	if (json_array_append_new(list, row))
-		die("out of memory");
-	free(digest);
-}
-
-/* Adds the table of an attribute with ranges of ids. */
-static void add_ranges(json_t *facts, const struct part *root, const char *name)
-{
-	char *text = part_text(root, "/", name);
-
-	if (text)
-		calibrated_each(text, add_range, info_list(facts, name));
-	free(text);
+		set_named(r->attributes, name, text ? info_string(text) : number_fact(number));
 }
 
 /* --- tokens --- */
@@ -167,13 +203,13 @@ static void begin_tokens(struct info *f, const struct part *part)
 
 	if (!part_shape(part, "/tokens", TENSOR_I32, 1, NULL, &t))
 		die("%s: /tokens: is missing", part_name(part));
-	info_set(f->facts, "tokens", info_count((double)t.dim[0]));
+	info_set(f->facts, "tokens", info_size(t.dim[0]));
 	if (part_shape(part, "/sequence", TENSOR_I64, 1, NULL, &t))
-		info_set(f->facts, "sequences", info_count(t.dim[0] ? (double)t.dim[0] - 1 : 0));
+		info_set(f->facts, "sequences", info_size(t.dim[0] ? t.dim[0] - 1 : 0));
 	else
-		info_set(f->facts, "sequences", info_count(1));
-	info_set(f->facts, "images", info_count(part_shape(part, "/image_span", TENSOR_I64, 2, NULL, &t) ?
-		(double)t.dim[0] : 0));
+		info_set(f->facts, "sequences", info_size(1));
+	info_set(f->facts, "images", info_size(part_shape(part, "/image_span", TENSOR_I64, 2, NULL, &t) ?
+		t.dim[0] : 0));
 	info_set(f->facts, "reordered", json_boolean(part_has(part, "/index")));
 	for (const char *const *n = numbers; *n; n++)
 		set_number(f, part, *n);
@@ -211,12 +247,11 @@ static void add_dataset(void *arg, const char *path, const char *type, int rank,
 	json_t *row = json_object(), *shape = json_array();
 
 	for (int i = 0; i < rank; i++)
-		json_array_append_new(shape, info_count((double)dim[i]));
+		json_array_append_new(shape, info_size(dim[i]));
 	info_set(row, "dataset", info_string(pattern));
 	info_set(row, "type", info_string(type));
 	info_set(row, "shape", rank < 0 ? (json_decref(shape), json_null()) : shape);
-	info_add(info_row(info_list(f->facts, "datasets"), row, (const char *const[]){ "count", NULL }),
-		"count", 1);
+	info_add(info_row(f, "datasets", row, (const char *const[]){ "count", NULL }), "count", 1);
 	free(pattern);
 }
 
@@ -254,21 +289,14 @@ static void begin(struct info *f, const struct part *root)
 	info_set(f->facts, "kind", *kind ? info_string(kind) : json_null());
 	info_set(f->facts, "version", version ? info_string(version) : json_null());
 	info_set(f->facts, "made_by", made ? info_string(made) : json_null());
-	info_set(f->facts, "stored", json_null());	/* set by info_end() */
-	info_set(f->facts, "parts", info_count((double)part_count(root)));
+	info_set(f->facts, "stored", json_null());	/* set by finish() */
+	info_set(f->facts, "parts", info_size(part_count(root)));
 	if (f->kind->begin)
 		f->kind->begin(f, root);
-	add_ranges(f->facts, root, CALIBRATED);
-	add_ranges(f->facts, root, EVALUATED);
 	free(version), free(made);
 }
 
-struct info info_begin(void)
-{
-	return (struct info){ .facts = json_object() };
-}
-
-void info_part(struct info *f, const struct part *part)
+static void add_part(struct info *f, const struct part *part)
 {
 	struct root r = { f->facts, json_object(), json_object() };
 
@@ -287,45 +315,41 @@ void info_part(struct info *f, const struct part *part)
 		part_datasets(part, add_dataset, f);
 }
 
-/* Removes what info_row() noted. */
-static void end_lists(json_t *facts)
-{
-	const char *key;
-	json_t *list, *row;
-	size_t i;
-
-	json_object_foreach(facts, key, list)
-		if (json_is_array(list))
-			json_array_foreach(list, i, row)
-				json_object_del(row, KEYS);
-}
-
-char *info_end(struct info *f, bool whole, bool json)
+/* Sets the last facts. */
+static void finish(struct info *f, bool whole)
 {
 	json_t *history = json_incref(json_object_get(f->facts, "history"));
-	char *text = NULL;
-	size_t n;
-	FILE *to;
 
 	info_set(f->facts, "stored", info_string(whole ? "file" : "stream"));
 	if (f->kind->end)
 		f->kind->end(f);
-	end_lists(f->facts);
 	json_object_del(f->facts, "history");	/* last */
 	if (history)
 		info_set(f->facts, "history", history);
+}
+
+char *info_text(struct input *in, bool json)
+{
+	struct info f = { .facts = json_object(), .rows = json_object() };
+	const struct part *part;
+	char *text = NULL;
+	size_t n;
+	FILE *to;
+
+	while ((part = input_next(in)))
+		add_part(&f, part);
+	finish(&f, input_whole(in));
 	to = open_memstream(&text, &n);
 	if (!to)
 		die("out of memory");
 	if (json)
-		json_dumpf(f->facts, to, JSON_REAL_PRECISION(17)), fputc('\n', to);
+		json_dumpf(f.facts, to, JSON_REAL_PRECISION(17)), fputc('\n', to);
 	else
-		info_print(to, f->facts);
+		info_print(to, f.facts);
 	if (ferror(to) || fclose(to) || !text)
 		die("out of memory");
-	json_decref(f->facts);
-	if (f->config)
-		config_close(f->config);
-	*f = (struct info){ 0 };
+	json_decref(f.facts), json_decref(f.rows);
+	if (f.config)
+		config_close(f.config);
 	return text;
 }

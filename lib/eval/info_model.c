@@ -25,7 +25,7 @@ static void set_stack(json_t *facts, const struct stack *s, const char *prefix)
 		char *key = xformat("%s%s", prefix, row[i].name);
 
 		if (row[i].value || row[i].always)
-			info_set(facts, key, info_count((double)row[i].value));
+			info_set(facts, key, info_size(row[i].value));
 		free(key);
 	}
 }
@@ -62,14 +62,14 @@ void info_model_begin(struct info *f, const struct part *root)
 		json_null());
 	if (c) {
 		set_stack(f->facts, config_last(c), "");
-		info_set(f->facts, "vocab", info_count((double)c->vocab));
+		info_set(f->facts, "vocab", info_size(c->vocab));
 		info_set(f->facts, "tied", json_boolean(c->tied));
 	}
 	if (c && config_encoder(c))
 		set_stack(f->facts, config_encoder(c), "encoder_");
 	if (c && config_projector(c))
 		set_stack(f->facts, config_projector(c), "projector_");
-	info_set(f->facts, "parameters", info_count(0));	/* set at the end, in this place */
+	info_set(f->facts, "parameters", info_size(0));	/* set at the end, in this place */
 	info_set(f->facts, "bits_per_weight", json_null());
 	if (tokenizer) {
 		digest = digest_of(strlen(tokenizer), tokenizer);
@@ -110,7 +110,7 @@ static json_t *attribute_value(const struct member *m, const struct linear *l)
 	switch (m->type) {
 	case MEMBER_FORMAT:	return json_string(*f->name ? f->name : "none");
 	case MEMBER_WORD:	return json_string(m->words[*(const int *)member_field(l, m->view)]);
-	case MEMBER_REAL:	return json_real(member_number(m, l));
+	case MEMBER_REAL:	return info_real(member_number(m, l));
 	default:		return info_count(member_number(m, l));
 	}
 }
@@ -165,14 +165,14 @@ static void add_layer(struct info *f, const struct part *part, const char *path)
 		if (is_shown(m, l, weight->forms))
 			info_set(row, m->name, attribute_value(m, l));
 	if (l->rank)
-		info_set(row, "rank", info_count((double)l->rank));
+		info_set(row, "rank", info_size(l->rank));
 	if (others)
 		info_set(row, "with", others);
-	row = info_row(info_list(f->facts, "layers"), row, counts);
+	row = info_row(f, "layers", row, counts);
 	info_add(row, "layers", 1);
 	info_add(row, "weights", n);
 	info_add(row, "split_columns", (double)l->splits);
-	info_set(row, "bits", json_real(json_real_value(json_object_get(row, "bits")) + bits * n));
+	info_set(row, "bits", info_real(json_real_value(json_object_get(row, "bits")) + bits * n));
 	f->sum.parameters += n;
 	if (place.counted) {
 		f->sum.weights += n;
@@ -243,13 +243,13 @@ void info_model_end(struct info *f)
 
 	info_set(f->facts, "parameters", info_count(f->sum.parameters));
 	if (f->sum.weights > 0)
-		info_set(f->facts, "bits_per_weight", json_real(f->sum.bits / f->sum.weights));
+		info_set(f->facts, "bits_per_weight", info_real(f->sum.bits / f->sum.weights));
 	json_array_foreach(layers, i, row) {
-		const double weights = (double)json_integer_value(json_object_get(row, "weights"));
+		const double weights = json_number_value(json_object_get(row, "weights"));
 
-		if (!json_integer_value(json_object_get(row, "split_columns")))
+		if (json_number_value(json_object_get(row, "split_columns")) == 0)
 			json_object_del(row, "split_columns");
-		info_set(row, "bits", json_real(json_real_value(json_object_get(row, "bits")) / weights));
+		info_set(row, "bits", info_real(json_real_value(json_object_get(row, "bits")) / weights));
 	}
 }
 
@@ -292,8 +292,7 @@ static void add_member(void *arg, const char *path, const char *type, int rank, 
 	row = json_object();
 	info_set(row, "member", info_string(name + 1));
 	info_set(row, "type", info_string(type));
-	info_add(info_row(info_list(v->f->facts, "members"), row, (const char *const[]){ "layers", NULL }),
-		"layers", 1);
+	info_add(info_row(v->f, "members", row, (const char *const[]){ "layers", NULL }), "layers", 1);
 }
 
 void info_hessian_part(struct info *f, const struct part *part)
@@ -306,8 +305,8 @@ void info_hessian_part(struct info *f, const struct part *part)
 
 void info_hessian_end(struct info *f)
 {
-	info_set(f->facts, "layers", info_count((double)f->sum.layers));
-	info_set(f->facts, "priors", info_count((double)f->sum.priors));
+	info_set(f->facts, "layers", info_size(f->sum.layers));
+	info_set(f->facts, "priors", info_size(f->sum.priors));
 	info_set(f->facts, "tokens_min", info_count(f->sum.tokens_min));
 	info_set(f->facts, "tokens_max", info_count(f->sum.tokens_max));
 }
