@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/option.h"
 #include "eval/info.h"
+#include "import/source.h"
 #include "io/contents.h"
 #include "model/config.h"
 
@@ -35,7 +36,9 @@ int main(int argc, char *argv[])
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 	struct contents_output out = contents_create(c.output);
-	struct input *in = input_open(c.operand[0], model_layout, NULL);
+	/* The message about a checkpoint says what makes a model of it. */
+	const bool checkpoint = c.operand[0] && source_fits(c.operand[0]);
+	struct input *in = input_open(c.operand[0], model_layout, checkpoint ? "model" : NULL);
 	char *text = info_text(in, json);
 
 	contents_write(&out, strlen(text), text);

@@ -126,7 +126,9 @@ no 'a layer with two weights' 1 'two.h5: /a: has both weight and codes' tensor-i
 no 'extents that do not fit' 1 'extents.h5: /a/bias: has shape \[3\], expected \[2\]' tensor-info extents.h5
 no 'a count that is no number' 1 'counts.h5: /a/count: has an unsupported type' tensor-info counts.h5
 no 'no HDF5 file' 1 'tensor-info.t: is not an HDF5 file' tensor-info "$top/tests/tensor-info.t"
-no 'a folder' 1 'tests: is a folder' tensor-info "$top/tests"
+printf GGUF >file.gguf; makes='model-import makes a model of a Hugging Face folder or a GGUF file'
+no 'a GGUF file' 1 "file.gguf: is not an HDF5 file; $makes" tensor-info file.gguf
+no 'a folder' 1 "tests: is a folder, expected a file; $makes" tensor-info "$top/tests"
 no 'no such file' 1 'nothing.h5: cannot open' tensor-info nothing.h5
 no 'two files' 2 'one operand too many' tensor-info model.h5 tokens.h5
 head -c 3000 model.h5 >short.h5; no 'a file cut short' 1 'short.h5: is cut short' tensor-info short.h5
