@@ -109,7 +109,7 @@ shard hessian-accum 7 | xargs kill -9
 end
 is 'kill -9 of its worker: the status' $? 1
 is '... the message of the pipeline' "$(sed -n 's/^cluster: .*missing: //p' said)" hessian-7.h5
-is '... the message of the runner' "$(sed -n 's/ failed: .*Killed.*log: .*/ failed/p' said | cut -d ' ' -f 4-)" \
+is '... the message of the runner' "$(sed -n 's/ failed: .*[Kk]illed.*log: .*/ failed/p' said | cut -d ' ' -f 4-)" \
 	'(shard 7/16) failed'
 again killed
 took 'with kill -9'

@@ -9,6 +9,8 @@ export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 each=$top/pipelines/each
 mkdir bin
 printf '#!/bin/sh\necho $1 >>./ran\n' >bin/count	# no line names its file, which other lines change
+printf '#!/bin/sh\n[ -e go ] || { echo "c: no room" >&2; exit 3; }\necho c\n' >bin/needs-go
+printf '#!/bin/sh\ntouch began; until [ -e end ]; do sleep 0.05; done; echo whole\n' >bin/waits
 chmod +x bin/*
 PATH=$tmp/bin:$top/tests/lib/slurm:$PATH
 
@@ -33,8 +35,8 @@ runner() {
 	cat >lines <<'L'
 count a && cp in a.out && : -o a.out
 
-count b && echo "two words" >b.out; echo printed
-count c && [ -e go ] && echo c >c.out; [ -e go ] || { echo "c: no room" >&2; exit 3; }; : --shard 2/4
+count b && echo two words >b.out; echo printed
+count c && needs-go >c.out && : --shard 2/4
 L
 	no "$r: a line that fails: its number, shard, message and log" 1 \
 		"^each/$r: line 3 \(shard 2/4\) failed: c: no room; log: $PWD/each-logs/[0-9a-f]{16}.log$" \
@@ -63,11 +65,13 @@ cat >b.out
 kill -9 $BASHPID
 L
 	SLURM_ARRAY_TASK_ID=5 PTQ_JOBS=2 "$run" <lines 2>said	# as in a task of another array
-	is 'a line that is killed' "$? $(said | cut -d ';' -f 1)" "1 each/$r: line 3 failed: without a message"
+	is 'a line that is killed' "$? $(said | cut -d ';' -f 1)" \
+		"1 each/$r: line 3 failed: killed by signal 9 (out of memory?)"
+	is '... without messages of the runner itself' "$(grep -c 'lines.sh' said)" 0
 	is '... the others have no standard input and no number of a task' "$(cat a.out b.out)" ''
 
 	# the runner is killed while its line runs; the line lives on, and the next runner waits for it
-	echo 'count x; touch began; until [ -e end ]; do sleep 0.05; done; echo whole >once.out' >lines
+	echo 'count x && waits >once.out' >lines
 	"$run" <lines >/dev/null 2>&1 &
 	pid=$!
 	ok 'the runner is killed by kill -9' until_there began
@@ -100,6 +104,46 @@ runners='local slurm'
 if [[ $(parallel --version 2>/dev/null) = 'GNU parallel'* ]]; then runners+=' parallel'
 else skip 'each/parallel' 'GNU parallel is not installed'; fi
 for r in $runners; do runner "$r"; done
+
+# which files a line names, and which of them changed
+mkdir -p again/folder && cd again || exit
+for i in 1 2 3 4 5; do echo $i >in$i; done
+printf '#!/bin/sh\n[ -e changed ] || echo again >>in4\ntouch changed\n' >../bin/changes
+chmod +x ../bin/changes
+cat >lines <<'L'
+count option && : --tokens=in1 >1.out
+count from && cat <in2 >2.out
+count start && cat in4 >4.out && changes
+count older && cat in5 >5.out
+count quote && cat 'in3' >6.out
+count glob && cat in[3] >7.out
+count variable && f=in3 && cat $f >8.out
+count folder && ls folder >9.out
+count cluster && : in3 -qo none >10.out
+count joined && : -onone >11.out
+count abbreviation && : --out none >12.out
+count nothing && : in3
+L
+always='abbreviation cluster folder glob joined nothing quote variable'
+for run in ' from older option start' ' start' '' ' from older option'; do
+	rm -f ran
+	[ "$run" != ' from older option' ] || { sleep 0.02
+		echo 7 | tee in1 in2 >old; touch -d 2001-01-01 old; mv old in5; }
+	"$each/local" <lines 2>/dev/null
+	is "lines that run again:$run" "$(sort ran | xargs)" "$(printf '%s\n' $always $run | sort | xargs)"
+done
+echo 'exit 3' >lines
+no 'a line that ends without a message' 1 'line 1 failed: status 3; log' sh -c "$each/local <lines 2>&1 | grep ^each >&2
+	exit 1"
+echo 'waits & kill -15 $!; wait $!' >lines
+no '... by another signal' 1 'line 1 failed: .*(Terminated|killed by signal 15)' sh -c "
+	$each/local <lines 2>&1 | grep ^each >&2; exit 1"
+for i in '' 2 x; do
+	no "a job of Slurm with the number '$i' of two" 2 \
+		"^each/lines.sh: SLURM_ARRAY_TASK_ID: '$i' is not the number of a line, 0 to 1" \
+		env SLURM_ARRAY_TASK_ID="$i" bash "$each/lines.sh" each-logs a b
+done
+cd ..
 if [ -d parallel ]; then
 	cat >bin/ssh <<'SH'
 #!/bin/sh
@@ -135,7 +179,7 @@ printf '#!/bin/sh\necho "sbatch: error: no partition" >&2\nexit 1\n' >few/sbatch
 chmod +x few/sbatch
 PATH=$tmp/few:$PATH "$each/slurm" <lines 2>said
 is 'sbatch that refuses' "$?, $(sed 's/; log.*//' said | paste -sd ,)" \
-	'1, sbatch: error: no partition,each/slurm: line 1 failed: it did not start'
+	'1, sbatch: error: no partition,each/slurm: sbatch failed with status 1; no line started'
 
 # --- cluster.sh: the same bytes ---
 export PTQ_SHARDS=3 PTQ_TOKENS=64 PTQ_CTX=8 PTQ_GROUP=8
@@ -172,13 +216,13 @@ SH
 chmod +x tools/hessian-accum
 cp -r "$top/pipelines" killed
 mkdir data && ln -s "$top/data/prose" data/prose
-export PTQ_EACH="$each/slurm" PTQ_RESULTS=again
+export PTQ_EACH="$each/slurm" PTQ_RESULTS=twice
 PATH=$tmp/tools:$PATH killed/cluster.sh "$model" >/dev/null 2>said
 is 'a shard whose tool is killed' "$? $(said | sed 's/failed:.*/failed/' | xargs) $(
 	tail -n 1 said | grep -o 'missing: .*')" \
 	'1 each/slurm: line 2 (shard 2/3) failed missing: hessian-2.h5'
 touch go
 ok '... the same command again' env PATH="$tmp/tools:$PATH" killed/cluster.sh "$model"
-is '... the same bytes, and no other shard is made again' "$(bytes again) $(wc -l <tries)" "$(cat expected) 4"
+is '... the same bytes, and no other shard is made again' "$(bytes twice) $(wc -l <tries)" "$(cat expected) 4"
 no 'shards that are no number' 2 "^cluster: PTQ_SHARDS: 'many' is not a number" env PTQ_SHARDS=many "$p" "$model"
 done_testing
