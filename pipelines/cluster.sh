@@ -17,8 +17,16 @@ n=${PTQ_SHARDS:-16} group=${PTQ_GROUP:-128} hessians='' quantized=''
 
 tokens calib.h5 "$calib" 1
 tokens test.h5 "$test" 2
+# the last of so many shards has no window; the error has the number of windows
+count='/ has no window: the file has [0-9]+$/ { have = $NF; next } { print | "cat >&2" } END {'
+count+=' if (have && have < n) print "calib.h5: " have " windows for " n " shards: set PTQ_SHARDS to at most " have |'
+count+=' "cat >&2";'
+count+=' if (have < n) exit 1; print have }'
+step "( hessian-accum -q --shard '1000000/1000000' --tokens calib.h5 $window$limit model.h5" \
+	"2>&1 >/dev/null || : ) | awk -v n=$n '$count' >windows.txt"
 for ((i = 1; i <= n; i++)); do
-	step "hessian-accum --resume --shard $i/$n --tokens calib.h5 $window$limit model.h5 -o hessian-$i.h5"
+	step "test -s windows.txt &&" \
+		"hessian-accum --resume --shard $i/$n --tokens calib.h5 $window$limit model.h5 -o hessian-$i.h5"
 	hessians+="hessian-$i.h5 "
 	step "dpq-run -q --resume --shard $i/$n --storage uint4 --group $group --compute e4m3fn --hessian hessian.h5" \
 		"model.h5 -o quantized-$i.h5"
