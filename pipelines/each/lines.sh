@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # shellcheck shell=bash disable=SC2034
 # lines.sh -- what local, parallel and slurm share: which lines are to run, the run of one line, the message at the end
 #
