@@ -20,7 +20,9 @@ bool quiet, verbose;
 enum { CLEANUPS = 4, ALIGN = 64, HUGE_PAGE = 2 << 20 };
 static void (*cleanup[CLEANUPS])(void);
 static int cleanups;
-static volatile sig_atomic_t ignoring;
+/* ENDING: a signal ends the process, on whichever thread it arrived. COMPLETE: the result will be renamed. */
+enum stage { RUNNING, ENDING, COMPLETE };
+static enum stage stage;
 static char *location;
 
 /* The first thread that calls it runs the functions. Other threads wait, and signals are blocked. */
@@ -48,17 +50,28 @@ static bool is_fault(int number)
 		number == SIGILL || number == SIGTRAP || number == SIGSYS || number == SIGPIPE;
 }
 
+static bool advance(enum stage from, enum stage to)
+{
+	return __atomic_compare_exchange_n(&stage, &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static _Noreturn void wait_for_end(void)
+{
+	for (;;)	/* another thread ends the process */
+		pause();
+}
+
 static void on_signal(int number)
 {
 	static const char bus[] = ": an input file shrank or could not be read while it was in use\n";
-	static volatile int begun;
 	sigset_t one;
 
-	if (ignoring && !is_fault(number))
-		return;
-	if (__atomic_exchange_n(&begun, 1, __ATOMIC_SEQ_CST))
-		for (;;)	/* another thread ends the process */
-			pause();
+	if (!advance(RUNNING, ENDING)) {
+		if (!is_fault(number) && __atomic_load_n(&stage, __ATOMIC_SEQ_CST) == COMPLETE)
+			return;
+		if (!advance(COMPLETE, ENDING))
+			wait_for_end();
+	}
 	run_cleanups();
 	if (number == SIGBUS) {
 		const struct iovec line[] = {
@@ -118,7 +131,8 @@ void clear_cleanups(void)
 
 void ignore_signals(void)
 {
-	ignoring = true;
+	if (!advance(RUNNING, COMPLETE) && __atomic_load_n(&stage, __ATOMIC_SEQ_CST) == ENDING)
+		wait_for_end();
 }
 
 /* Prints one line. Control characters, as in names from a damaged file, are replaced. */
