@@ -318,6 +318,9 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 	for (size_t i = 0; i < ROWS; i++) {
 		x[i] = (const uint32_t *)((const char *)input + (t + min(i, m - 1)) * padded(l));
 		sum[i] = sums(l, all, input) + (t + min(i, m - 1)) * groups;
+		/* the results are stored at the end, into lines that are read from memory meanwhile */
+		__builtin_prefetch(y + min(i, m - 1) * stride, 1);
+		__builtin_prefetch(y + min(i, m - 1) * stride + n - 1, 1);
 	}
 	for (size_t g = 0, s = 0; g < groups; g++) {
 		const size_t end = g + 1 < groups ? (g + 1) * group : steps;

@@ -195,7 +195,8 @@ static const struct packed packed[] = {
 	{ "e2m2", "e2m2", "packed", COMPUTE_F32 }, { "e2m2-int16", "e2m2", "packed", COMPUTE_INT16 },
 	{ "e2m2-half", "e2m2", "packed-half", COMPUTE_F32 }, { "e2m1", "e2m1", "packed", COMPUTE_F32 },
 	{ "e2m1-int16", "e2m1", "packed", COMPUTE_INT16 }, { "int4", "int4", "packed", COMPUTE_F32 },
-	{ "int5", "int5", "packed", COMPUTE_F32 }, { "nf5", "nf5", "packed-table", COMPUTE_F32 },
+	{ "int3", "int3", "packed", COMPUTE_F32 }, { "int5", "int5", "packed", COMPUTE_F32 },
+	{ "nf5", "nf5", "packed-table", COMPUTE_F32 },
 	{ "nf4", "nf4", "packed-table", COMPUTE_F32 },
 };
 enum { PACKED = sizeof packed / sizeof *packed, PLAIN = 4 };
