@@ -89,6 +89,7 @@ with create("odd.h5", "wavelet") as f:
     f.attrs[b"\xe8t\xe9"], f.attrs[b"\xe9t\xe9"] = 1, 2
     f.attrs["e\x1bs\u202e"] = "a\u009bb\u202ec\u061cd\x7f\u00e9\u4e16"
     f.attrs["whole"], f.attrs["huge"], f.attrs["inf"], f.attrs["nan"] = -2**53 + 1, 1e300, np.inf, np.nan
+    f.attrs["low"], f.attrs["high"] = np.int64(-2**63 + 1), np.uint64(2**64 - 1)
     f.attrs["calibration"], f.attrs["evaluation"], f.attrs["history:\x1b"] = "of a sensor", 3.5, "a\x9bb"
     f.create_dataset("long", (2**60 + 1,), "u1", chunks=(1,))
 with copied("hessian.h5", "half.h5") as f:
@@ -105,9 +106,10 @@ with create("vast.h5", "model") as f:
 info odd.h5; tensor-info odd.h5 >text
 value() { py "print(facts('said')$1)"; }
 attribute() { value "['attributes']['$1']"; }
-is 'names that are not UTF-8, and become equal' "$(grep '^  ?t?' text | xargs)" '?t? 1 ?t? (8) 2'
+is 'names that are not UTF-8, and become equal' "$(grep '^  ?t?' text | xargs)" '?t? 1 ?t? (10) 2'
 is 'numbers that are not finite' "$(attribute inf) $(attribute nan)" 'None None'
 is '... large numbers' "$(attribute whole) $(attribute huge)" '-9007199254740991 1e+300'
+is '... integers that a double does not hold' "$(attribute low) $(attribute high)" '-9223372036854775807 18446744073709551615'
 is '... large extents' "$(value '["datasets"][0]["shape"]')" '[1152921504606846977]'
 is 'a calibration of another program' "$(attribute calibration) $(attribute evaluation)" 'of a sensor 3.5'
 is 'control characters and marks of direction' "$(sed -n 's/^  e?s?  *//p' text)" 'a?b?c?d?é世'

@@ -6,6 +6,7 @@
  * or layout are converted.
  */
 #include "io/part.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -191,13 +192,18 @@ static herr_t visit_attribute(hid_t root, const char *name, const H5A_info_t *in
 	hid_t s = hdf5_id(H5Aget_space(a), w->part->name, "/");
 	const H5T_class_t is = H5Tget_class(t);
 	const bool one = H5Sget_simple_extent_npoints(s) == 1;
+	const bool negative = is == H5T_INTEGER && H5Tget_sign(t) == H5T_SGN_2;
 	char *text = is == H5T_STRING ? read_string(w->part, "/", a) : NULL;
 	double v = NAN;
+	union { int64_t i; uint64_t u; } whole;
 
 	(void)info;
 	if (one && (is == H5T_INTEGER || is == H5T_FLOAT || is == H5T_ENUM) &&
 	    H5Aread(a, H5T_NATIVE_DOUBLE, &v) < 0)
 		die("%s: /: attribute %s cannot be read; the file is damaged", w->part->name, name);
+	if (is == H5T_INTEGER && fabs(v) >= 0x1p53 &&
+	    H5Aread(a, negative ? H5T_NATIVE_INT64 : H5T_NATIVE_UINT64, &whole) >= 0)
+		text = negative ? xformat("%" PRId64, whole.i) : xformat("%" PRIu64, whole.u);
 	H5Sclose(s), H5Tclose(t), H5Aclose(a);
 	w->visit(w->arg, name, text, v);
 	free(text);

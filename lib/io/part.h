@@ -80,8 +80,8 @@ void part_free_names(char **name, size_t n);
  * types that tensors do not have) and its extents; rank -1: it has no elements. Data are not read. */
 void part_datasets(const struct part *part, void (*visit)(void *arg, const char *path, const char *type,
 	int rank, const size_t dim[]), void *arg);
-/* Calls visit for every attribute of the root, by name. text: its value if it is one string, else NULL.
- * number: its value if it is one number, else NaN. */
+/* Calls visit for every attribute of the root, by name. text: its value if it is one string, or the digits of
+ * an integer that a double may not hold, else NULL. number: its value if it is one number, else NaN. */
 void part_attributes(const struct part *part, void (*visit)(void *arg, const char *name, const char *text,
 	double number), void *arg);
 /* The path at which an earlier part has the same data (a tied head), or NULL; the caller frees it. */
