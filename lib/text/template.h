@@ -6,12 +6,13 @@
  * and gives a text, byte for byte the one of jinja2 with the settings of transformers: trim_blocks and
  * lstrip_blocks are on, and one newline at the end of the template is removed.
  *
- * Statements: set, for (with a condition), if. Tests, filters, methods and functions are rows of the table in
- * template_call.c. Everything else (macros, blocks, generation, /, **, ...) is refused by name and line
- * when the template is read; what cannot be known then, such as a tuple that is printed, when it is reached.
+ * Statements: set, for (with a condition), if. Operators, tests, filters, methods and functions are rows of
+ * the table in template_call.c. Everything else (macros, blocks, tuples, fractions, ...) is refused by name
+ * and line when the template is read; what cannot be known then, such as a range that is printed, when it is
+ * reached.
  *
  * Limits, so that every template ends: TEMPLATE_STEPS evaluations (8 bytes of text count as one),
- * TEMPLATE_DEPTH levels of nesting of expressions, statements and values, and numbers of 64 bits.
+ * TEMPLATE_DEPTH levels of nesting of what is read, compared and printed, and numbers of 64 bits.
  *
  *	struct template *t = template_read(name, n, text);
  *

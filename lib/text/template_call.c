@@ -1,18 +1,121 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* template_call.c -- functions, methods, filters and tests of templates; see template_private.h */
+/* template_call.c -- operators, functions, methods, filters and tests; see template_private.h */
+#include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <utf8proc.h>
 #include "text/template_private.h"
-#include "text/utf8.h"
 
 #define UNUSED __attribute__((unused))
 #define CALL UNUSED struct run *r, UNUSED const struct row *row, UNUSED json_t *self, \
 	UNUSED json_t *const arg[ARGUMENTS]
 
-enum { LEFT = 1, RIGHT = 2 };
+/* --- operators --- */
+
+static json_t *op_integers(CALL)
+{
+	const json_int_t a = whole(self), b = whole(arg[0]);
+	json_int_t y = 0;
+	bool over = false;
+
+	if ((row->option == '/' || row->option == '%') && !b)
+		fail("division by zero");
+	switch (b == -1 && row->option == '/' ? '*' : row->option) {
+	case '+': over = __builtin_add_overflow(a, b, &y); break;
+	case '-': over = __builtin_sub_overflow(a, b, &y); break;
+	case '*': over = __builtin_mul_overflow(a, b, &y); break;
+	case '/': y = a / b - (a % b && (a % b < 0) != (b < 0)); break;
+	default: y = b == -1 ? 0 : a % b + (a % b && (a % b < 0) != (b < 0) ? b : 0);
+	}
+	if (over)
+		fail("a number needs more than 64 bits");
+	return make_integer(r, y);
+}
+
+static json_t *op_join(CALL)
+{
+	json_t *both = make_list(r);
+
+	add(r, both, self), add(r, both, arg[0]);
+	return join(r, both, NULL);
+}
+
+static json_t *op_plus(CALL)
+{
+	json_t *y;
+
+	if (is_whole(self) && is_whole(arg[0]))
+		return op_integers(r, row, self, arg);
+	if (kind_of(self) != kind_of(arg[0]))
+		fail("%s and %s cannot be added", kind_name(self), kind_name(arg[0]));
+	if (json_is_string(self))
+		return op_join(r, row, self, arg);
+	y = make_list(r);
+	spend(r, json_array_size(self) + json_array_size(arg[0]));
+	checked(!json_array_extend(y, self) && !json_array_extend(y, arg[0]));
+	return y;
+}
+
+static json_t *op_in(CALL)
+{
+	json_t *const in = arg[0], *items;
+	bool y = false;
+
+	if (json_is_string(in) && !json_is_string(self))
+		fail("'in' looks for %s in a text", kind_name(self));
+	if (json_is_string(in))
+		return json_boolean(memmem(json_string_value(in), json_string_length(in),
+			json_string_value(self), json_string_length(self)));
+	if (json_is_object(in) && (json_is_array(self) || json_is_object(self)))
+		fail("'in' looks for %s in the keys of a dict", kind_name(self));
+	items = items_of(r, in);
+	for (size_t i = 0; !y && i < json_array_size(items); i++)
+		y = same(r, json_array_get(items, i), self);
+	return json_boolean(y);
+}
+
+static json_t *op_same(CALL) { return json_boolean(same(r, self, arg[0]) == row->option); }
+static json_t *op_not(CALL) { return json_boolean(!truth(self)); }
+static json_t *op_item(CALL) { return item_of(r, self, arg[0], row->option); }
+
+enum { LESS = 1, EQUAL = 2, GREATER = 4 };
+
+static json_t *op_order(CALL)
+{
+	const size_t n = json_string_length(self), m = json_string_length(arg[0]);
+	int d = 0;
+
+	if (is_whole(self) && is_whole(arg[0]))
+		d = (whole(self) > whole(arg[0])) - (whole(self) < whole(arg[0]));
+	else if (!json_is_string(self) || !json_is_string(arg[0]))
+		fail("%s and %s have no order here", kind_name(self), kind_name(arg[0]));
+	else if (!(d = memcmp(json_string_value(self), json_string_value(arg[0]), n < m ? n : m)))
+		d = (n > m) - (n < m);
+	return json_boolean(row->option & (d < 0 ? LESS : d > 0 ? GREATER : EQUAL));
+}
+
+static json_t *op_slice(CALL)
+{
+	const json_int_t step = arg[2] ? whole(arg[2]) : 1;
+	json_t *items = items_of(r, self), *y = make_list(r);
+	const json_int_t n = (json_int_t)json_array_size(items);
+	const json_int_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+	json_int_t bound[] = { step > 0 ? low : high, step > 0 ? high : low };
+
+	if (!step || llabs(step) > INT32_MAX)
+		fail("the step of a slice is 0 or too large");
+	for (int k = 0; k < 2; k++)
+		if (arg[k]) {
+			const json_int_t at = whole(arg[k]) + (whole(arg[k]) < 0 ? n : 0);
+
+			bound[k] = at < low ? low : at > high ? high : at;
+		}
+	for (json_int_t i = bound[0]; step > 0 ? i < bound[1] : i > bound[1]; i += step)
+		add(r, y, json_array_get(items, (size_t)i));
+	return json_is_string(self) ? join(r, y, NULL) : y;
+}
 
 /* --- functions --- */
 
@@ -42,101 +145,83 @@ static json_t *call_strftime(CALL)
 static json_t *call_range(CALL)
 {
 	enum { MOST = 100000 };		/* as in jinja2's sandbox */
+	const json_int_t end = whole(arg[arg[1] ? 1 : 0]), step = arg[2] ? whole(arg[2]) : 1;
+	json_int_t i = arg[1] ? whole(arg[0]) : 0;
 	json_t *y = make_list(r);
-	json_int_t part[3] = { 0, 0, 1 };
 
-	for (int i = 0; i < 3 && arg[i]; i++) {
-		if (llabs(whole(arg[i])) > 1LL << 60 || (i == 2 && !whole(arg[i])))
-			fail("range() has a step of 0, or numbers beyond 2^60");
-		part[arg[1] ? i : 1] = whole(arg[i]);
-	}
-	for (; part[2] > 0 ? part[0] < part[1] : part[0] > part[1]; part[0] += part[2])
-		if (add(r, y, make_integer(r, part[0])), json_array_size(y) > MOST)
+	if (!step || llabs(step) > INT32_MAX || llabs(end) > 1LL << 60)
+		fail("range() has a step of 0, or too large numbers");
+	for (; step > 0 ? i < end : i > end; i += step)
+		if (add(r, y, make_integer(r, i)), json_array_size(y) > MOST)
 			fail("range() has more than %d numbers", MOST);
 	return make_marked(r, KIND_VIEW, y);
 }
 
 /* --- texts --- */
 
-/* upper, lower, title. A character that becomes several, and a sigma, which may be final, are refused. */
+/* upper, lower, title: of ASCII. Python's rules for other letters have exceptions. */
 static json_t *text_casing(CALL)
 {
 	json_t *v = make_str(r, self);
 	const char *s = json_string_value(v), *end = s + json_string_length(v);
-	utf8proc_int32_t folded[4];
 	struct text b = { .r = r };
-	int to, kind = 0;
-	bool valid;
+	bool after = false;		/* a letter */
 
-	for (size_t bytes; s < end; s += bytes) {
-		const utf8proc_int32_t c = (utf8proc_int32_t)utf8_value(s);
-		const bool after = kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LT;
-		char y[4];
+	for (; s < end; s++) {
+		const char up = (char)toupper((unsigned char)*s), low = (char)tolower((unsigned char)*s);
 
-		to = row->option != 't' ? row->option : after ? 'l' : 't';
-		bytes = utf8_character(s, (size_t)(end - s), &valid);
-		if (to == 'l' ? c == 0x130 || c == 0x3a3 : utf8proc_decompose_char(c, folded, 4,
-		    UTF8PROC_CASEFOLD, &kind) > 1)
-			fail("%s of '%.*s' is not supported", row->name, (int)bytes, s);
-		put(&b, y, utf8_put(y, (uint32_t)(to == 'l' ? utf8proc_tolower(c) : to == 'u' ?
-			utf8proc_toupper(c) : utf8proc_totitle(c))));
-		kind = utf8proc_category(c);
+		if (*s & 0x80)
+			fail("%s of '%.*s' is not supported", row->name, (int)template_bytes(s), s);
+		put(&b, row->option == 'u' || (row->option == 't' && !after) ? &up : &low, 1);
+		after = up != low;
 	}
 	return put_end(&b);
 }
 
-/* Bytes of the character at s if strip() removes it: white space, or one of a set. */
-static size_t stripped(const char *s, size_t n, const json_t *set)
+/* If strip() removes the character at s: white space, or one of a set. */
+static bool stripped(const char *s, const json_t *set)
 {
-	bool valid;
-	const size_t k = n && set ? utf8_character(s, n, &valid) : 0;
-
-	return !set ? template_space(s, n) :
-		k && memmem(json_string_value(set), json_string_length(set), s, k) ? k : 0;
+	return !set ? template_space(s) : memmem(json_string_value(set), json_string_length(set), s,
+		template_bytes(s)) != NULL;
 }
+
+enum { LEFT = 1, RIGHT = 2 };
 
 static json_t *text_strip(CALL)
 {
-	json_t *v = make_str(r, self), *set = arg[0];
-	const char *s = json_string_value(v);
-	size_t n = json_string_length(v), k;
+	json_t *v = make_str(r, self);
+	const char *s = json_string_value(v), *end = s + json_string_length(v), *last;
 
-	for (; (row->option & LEFT) && (k = stripped(s, n, set)); n -= k)
-		s += k;
-	for (; (row->option & RIGHT) && n; n -= k) {
-		for (k = 1; k < n && (s[n - k] & 0xc0) == 0x80; k++)
+	while ((row->option & LEFT) && s < end && stripped(s, arg[0]))
+		s += template_bytes(s);
+	for (; (row->option & RIGHT) && s < end; end = last) {
+		for (last = end - 1; (*last & 0xc0) == 0x80; last--)
 			;
-		if (!stripped(s + n - k, k, set))
+		if (!stripped(last, arg[0]))
 			break;
 	}
-	return make_text(r, s, n);
+	return make_text(r, s, (size_t)(end - s));
 }
 
-/* Split at white space, or at a separator. */
 static json_t *text_split(CALL)
 {
-	const bool spaces = !arg[0];
-	const char *s = json_string_value(self), *end = s + json_string_length(self), *at, *found;
+	json_t *v = make_str(r, self), *y = make_list(r);
+	const char *s = json_string_value(v), *end = s + json_string_length(v), *found;
 	const char *gap = json_string_value(arg[0]);
 	const size_t n = json_string_length(arg[0]);
-	json_t *y = make_list(r);
-	json_int_t limit = arg[1] ? whole(arg[1]) : -1;
+	json_int_t left = arg[1] ? whole(arg[1]) : -1;
 
-	if (!spaces && !n)
-		fail("split: the separator is empty");
-	do {
-		for (size_t k; spaces && (k = template_space(s, (size_t)(end - s))); )
-			s += k;
-		if (spaces && s == end)
-			break;
-		for (at = s; spaces && at < end && !template_space(at, (size_t)(end - at)); at++)
-			;
-		found = !limit ? NULL : spaces ? at : memmem(s, (size_t)(end - s), gap, n);
-		limit -= limit > 0;
-		add(r, y, make_text(r, s, (size_t)((found ? found : end) - s)));
-		s = found ? found + n : s;
-	} while (found);
+	if (!n)
+		fail("%s: the argument 1 is empty, expected a text to look for", row->name);
+	for (; left && (found = memmem(s, (size_t)(end - s), gap, n)); s = found + n, left--)
+		add(r, y, make_text(r, s, (size_t)(found - s)));
+	add(r, y, make_text(r, s, (size_t)(end - s)));
 	return y;
+}
+
+static json_t *text_replace(CALL)
+{
+	return join(r, text_split(r, row, self, (json_t *[]){ arg[0], NULL, NULL }), arg[1]);
 }
 
 static json_t *text_ends(CALL)
@@ -147,40 +232,16 @@ static json_t *text_ends(CALL)
 	return json_boolean(n >= k && !memcmp(row->option == LEFT ? s : s + n - k, with, k));
 }
 
-static json_t *text_replace(CALL)
-{
-	json_t *v = make_str(r, self);
-	const char *old = json_string_value(arg[0]), *new = json_string_value(arg[1]);
-	const char *s = json_string_value(v), *end = s + json_string_length(v), *at;
-	const size_t n = json_string_length(arg[0]);
-	json_int_t limit = arg[2] ? whole(arg[2]) : -1;
-	struct text b = { .r = r };
-
-	if (!n)
-		fail("replace: an empty text is not supported");
-	for (; limit && (at = memmem(s, (size_t)(end - s), old, n)); s = at + n, limit -= limit > 0) {
-		put(&b, s, (size_t)(at - s));
-		put(&b, new, json_string_length(arg[1]));
-	}
-	put(&b, s, (size_t)(end - s));
-	return put_end(&b);
-}
-
 static json_t *filter_string(CALL) { return make_str(r, self); }
 
 static json_t *filter_int(CALL)
 {
-	const char *s = json_string_value(self), *digits = s ? s + (*s == '-' || *s == '+') : "";
-	const size_t n = strspn(digits, "0123456789");
+	const char *s = json_string_value(self);
+	const size_t n = s ? strspn(s, "0123456789") : 0;
 
-	if (is_whole(self) || (json_is_real(self) && real(self) > -9e18 && real(self) < 9e18))
-		return make_integer(r, is_whole(self) ? whole(self) : (json_int_t)real(self));
-	if (n && n < 19 && n == strlen(digits))
-		return make_integer(r, strtoll(s, NULL, 10));
-	for (; *digits; digits++)
-		if ((*digits & 0x80) || (*digits >= '0' && *digits <= '9'))
-			fail("the filter int of this text is not supported, expected digits only");
-	return arg[0] ? arg[0] : make_integer(r, 0);
+	if (s && (!n || n > 18 || n != json_string_length(self)))
+		fail("the filter int of this text is not supported, expected 1 to 18 digits");
+	return make_integer(r, s ? strtoll(s, NULL, 10) : whole(self));
 }
 
 static json_t *filter_tojson(CALL)
@@ -197,19 +258,17 @@ static json_t *filter_tojson(CALL)
 
 static json_t *filter_length(CALL)
 {
-	if (kind_of(self) == KIND_ITERATOR)
-		fail("an iterator has no length, use the filter list");
 	return make_integer(r, (json_int_t)json_array_size(items_of(r, self)));
 }
+
+static json_t *filter_list(CALL) { return items_of(r, self); }
+static json_t *filter_join(CALL) { return join(r, items_of(r, self), arg[0]); }
 
 static json_t *filter_default(CALL)
 {
 	return self != &template_undefined && !(arg[1] && truth(arg[1]) && !truth(self)) ? self :
 		arg[0] ? arg[0] : make_text(r, "", 0);
 }
-
-static json_t *filter_list(CALL) { return items_of(r, self); }
-static json_t *filter_join(CALL) { return join(r, items_of(r, self), arg[0]); }
 
 static json_t *filter_end(CALL)
 {
@@ -218,14 +277,13 @@ static json_t *filter_end(CALL)
 
 static json_t *filter_reverse(CALL)
 {
-	json_t *const bounds[] = { json_null(), json_null(), make_integer(r, -1) };
-	json_t *y = slice_of(r, json_is_string(self) ? self : items_of(r, self), bounds);
+	json_t *of = json_is_string(self) ? self : items_of(r, self);
+	json_t *y = op_slice(r, row, of, (json_t *[]){ NULL, NULL, make_integer(r, -1) });
 
 	return json_is_string(self) ? y : make_marked(r, KIND_ITERATOR, y);
 }
 
-/* items(), keys(), values(), and the filter items. */
-static json_t *dict_parts(CALL)
+static json_t *dict_items(CALL)
 {
 	json_t *y = make_list(r), *pair, *v;
 	const char *key;
@@ -234,50 +292,38 @@ static json_t *dict_parts(CALL)
 		pair = make_list(r);
 		add(r, pair, make_text(r, key, strlen(key)));
 		add(r, pair, v);
-		add(r, y, row->option == 'i' ? make_marked(r, KIND_VIEW, pair) :
-			json_array_get(pair, row->option == 'v'));
+		add(r, y, make_marked(r, KIND_VIEW, pair));
 	}
-	return make_marked(r, row->use == FILTER ? KIND_ITERATOR : KIND_VIEW, y);
+	return make_marked(r, row->option, y);
 }
 
 static json_t *dict_get(CALL)
 {
-	const char *key = json_string_value(arg[0]);
-	json_t *y = strlen(key) == json_string_length(arg[0]) ? json_object_get(self, key) : NULL;
+	json_t *y = item_of(r, self, arg[0], false);
 
-	return y ? y : arg[1] ? arg[1] : json_null();
+	return y != &template_undefined ? y : arg[1] ? arg[1] : json_null();
 }
 
-/* map: a filter, with an argument, or an attribute of each item. */
-static json_t *filter_map(CALL)
+enum { MAP = 1, ATTRIBUTE = 2, REJECTED = 4 };
+
+/* map: a filter, or an attribute, of each item. reject: the items that do not pass a test; selectattr and
+ * rejectattr: those whose attribute passes it, or does not. */
+static json_t *filter_each(CALL)
 {
-	json_t *items = truth(self) ? items_of(r, self) : make_list(r), *y = make_list(r), *v;
-	const struct row *f = arg[0] ? template_row(FILTER, json_string_value(arg[0])) : NULL;
+	const bool map = row->option & MAP, of = row->option & ATTRIBUTE;
+	json_t *const *by = arg + of, *attribute = map ? arg[2] : of ? arg[0] : NULL;
+	const struct row *f = *by ? template_row(map ? FILTER : TEST, json_string_value(*by)) : NULL;
+	json_t *items = truth(self) ? items_of(r, self) : make_list(r), *y = make_list(r), *item, *v;
 
-	if (!f == !arg[2] || (arg[2] && strpbrk(json_string_value(arg[2]), ".0123456789")))
-		fail("map: expected the name of a filter, or an attribute, by names without dots and digits");
-	for (size_t i = 0; (v = json_array_get(items, i)); i++)
-		add(r, y, f ? template_call(r, f, v, (json_t *[]){ arg[1], NULL, NULL }) :
-			item_of(r, v, arg[2], false));
-	return make_marked(r, KIND_ITERATOR, y);
-}
-
-enum { ATTRIBUTE = 1, REJECTED = 2 };
-
-/* Items that pass a test, or whose attribute passes it; or those that do not. */
-static json_t *filter_select(CALL)
-{
-	const int n = row->option & ATTRIBUTE;
-	json_t *items = truth(self) ? items_of(r, self) : make_list(r), *y = make_list(r), *v;
-	const struct row *test = arg[n] ? template_row(TEST, json_string_value(arg[n])) : NULL;
-
-	if ((arg[n] && !test) || (n && strpbrk(json_string_value(arg[0]), ".0123456789")))
-		fail("%s: a test, or an attribute with dots or digits, is not supported", row->name);
-	for (size_t i = 0; (v = json_array_get(items, i)); i++) {
-		v = n ? item_of(r, v, arg[0], false) : v;
-		v = test ? template_call(r, test, v, (json_t *[]){ arg[n + 1], NULL, NULL }) : v;
-		if (truth(v) == !(row->option & REJECTED))
-			add(r, y, json_array_get(items, i));
+	if ((*by && !f) || (map && !f == !attribute))
+		fail("%s: expected the name of a %s", row->name, map ? "filter, or an attribute" : "test");
+	if (attribute && strpbrk(json_string_value(attribute), ".0123456789"))
+		fail("%s: an attribute with dots or digits is not supported", row->name);
+	for (size_t i = 0; (item = json_array_get(items, i)); i++) {
+		v = attribute ? item_of(r, item, attribute, false) : item;
+		v = f ? template_call(r, f, v, (json_t *[]){ by[1], NULL, NULL }) : v;
+		if (map || truth(v) == !(row->option & REJECTED))
+			add(r, y, map ? v : item);
 	}
 	return make_marked(r, KIND_ITERATOR, y);
 }
@@ -288,73 +334,77 @@ static json_t *filter_select(CALL)
 static json_t *test_kind(CALL) { return json_boolean(row->option >> kind_of(self) & 1); }
 static json_t *test_truth(CALL) { return json_boolean(self == json_boolean(row->option)); }
 
-/* The same one, of what has an identity in every Python. */
-static json_t *test_same(CALL)
+static json_t *test_identity(CALL)
 {
-	const enum kind kind = kind_of(self);
-
-	if (row->option)
-		return json_boolean(same(r, self, arg[0]));
-	if (kind == kind_of(arg[0]) && (kind == KIND_INTEGER || kind == KIND_REAL || kind == KIND_TEXT))
-		fail("the test sameas of %s is not supported", kind_name(self));
+	if (kind_of(arg[0]) > KIND_BOOLEAN)
+		fail("sameas %s is not supported, expected true, false or none", kind_name(arg[0]));
 	return json_boolean(self == arg[0]);
 }
 
 /* --- table --- */
 
-enum { TEXT = 1 << KIND_TEXT, DICT = 1 << KIND_DICT, ANY = 0x1fff, UNDEFINED = 1,
-	NUMBER = 1 << KIND_BOOLEAN | 1 << KIND_INTEGER | 1 << KIND_REAL, PRINTED = (2 << KIND_DICT) - 1,
-	SEQUENCE = UNDEFINED | TEXT | DICT | 1 << KIND_LIST | 1 << KIND_VIEW,
+enum { UNDEFINED = 1, WHOLE = 1 << KIND_BOOLEAN | 1 << KIND_INTEGER, TEXT = 1 << KIND_TEXT,
+	LIST = 1 << KIND_LIST, DICT = 1 << KIND_DICT, ANY = 0x1fff, PRINTED = (2 << KIND_DICT) - 1,
+	SEQUENCE = UNDEFINED | TEXT | LIST | DICT | 1 << KIND_VIEW,
 	ITERABLE = SEQUENCE | 1 << KIND_ITERATOR };
 
 static const struct row rows[] = {
+	{ OPERATOR, "and", 1, ".", ANY, NULL, true }, { OPERATOR, "or", 1, ".", ANY, NULL, false },
+	{ OPERATOR, "not", 0, "", ANY, op_not, 0 }, { OPERATOR, "in", 1, ".", ANY, op_in, 0 },
+	{ OPERATOR, "==", 1, ".", ANY, op_same, true }, { OPERATOR, "!=", 1, ".", ANY, op_same, false },
+	{ OPERATOR, "<", 1, ".", ANY, op_order, LESS },
+	{ OPERATOR, "<=", 1, ".", ANY, op_order, LESS | EQUAL },
+	{ OPERATOR, ">", 1, ".", ANY, op_order, GREATER },
+	{ OPERATOR, ">=", 1, ".", ANY, op_order, GREATER | EQUAL },
+	{ OPERATOR, "~", 1, ".", ANY, op_join, 0 },
+	{ OPERATOR, "+", 1, ".", WHOLE | TEXT | LIST, op_plus, '+' },
+	{ OPERATOR, "-", 1, "i", WHOLE, op_integers, '-' },
+	{ OPERATOR, "*", 1, "i", WHOLE, op_integers, '*' },
+	{ OPERATOR, "//", 1, "i", WHOLE, op_integers, '/' },
+	{ OPERATOR, "%", 1, "i", WHOLE, op_integers, '%' },
+	{ OPERATOR, ".", 1, ".", ANY, op_item, true }, { OPERATOR, "[", 1, ".", ANY, op_item, false },
+	{ OPERATOR, "[:", 0, "nnn", TEXT | LIST, op_slice, 0 },
 	{ FUNCTION, "raise_exception", 1, ".", ANY, call_raise, 0 },
 	{ FUNCTION, "strftime_now", 1, "s", ANY, call_strftime, 0 },
 	{ FUNCTION, "range", 1, "iii", ANY, call_range, 0 }, { FUNCTION, "namespace", 0, "", ANY, NULL, 0 },
-	{ METHOD, "strip", 0, "n", TEXT, text_strip, LEFT | RIGHT },
-	{ METHOD, "lstrip", 0, "n", TEXT, text_strip, LEFT },
-	{ METHOD, "rstrip", 0, "n", TEXT, text_strip, RIGHT },
-	{ METHOD, "split", 0, "ni", TEXT, text_split, 0 },
+	{ METHOD, "strip", 0, "t", TEXT, text_strip, LEFT | RIGHT },
+	{ METHOD, "lstrip", 0, "t", TEXT, text_strip, LEFT },
+	{ METHOD, "rstrip", 0, "t", TEXT, text_strip, RIGHT },
+	{ METHOD, "split", 1, "si=maxsplit", TEXT, text_split, 0 },
 	{ METHOD, "startswith", 1, "s", TEXT, text_ends, LEFT },
 	{ METHOD, "endswith", 1, "s", TEXT, text_ends, RIGHT },
-	{ METHOD, "replace", 2, "ssi", TEXT, text_replace, 0 },
+	{ METHOD, "replace", 2, "ss", TEXT, text_replace, 0 },
 	{ METHOD, "upper", 0, "", TEXT, text_casing, 'u' },
 	{ METHOD, "lower", 0, "", TEXT, text_casing, 'l' },
-	{ METHOD, "title", 0, "", TEXT, text_casing, 't' }, { METHOD, "items", 0, "", DICT, dict_parts, 'i' },
-	{ METHOD, "keys", 0, "", DICT, dict_parts, 'k' }, { METHOD, "values", 0, "", DICT, dict_parts, 'v' },
+	{ METHOD, "title", 0, "", TEXT, text_casing, 't' },
+	{ METHOD, "items", 0, "", DICT, dict_items, KIND_VIEW },
 	{ METHOD, "get", 1, "s.", DICT, dict_get, 0 },
-	{ FILTER, "trim", 0, "n", PRINTED, text_strip, LEFT | RIGHT },
+	{ FILTER, "trim", 0, "t", PRINTED, text_strip, LEFT | RIGHT },
 	{ FILTER, "upper", 0, "", PRINTED, text_casing, 'u' },
 	{ FILTER, "lower", 0, "", PRINTED, text_casing, 'l' },
-	{ FILTER, "replace", 2, "ssi", PRINTED, text_replace, 0 },
+	{ FILTER, "replace", 2, "ss", PRINTED, text_replace, 0 },
 	{ FILTER, "string", 0, "", PRINTED, filter_string, 0 },
 	{ FILTER, "safe", 0, "", PRINTED, filter_string, 0 },
-	{ FILTER, "int", 0, ".", PRINTED - 1, filter_int, 0 },
-	{ FILTER, "tojson", 0, "!i", ANY, filter_tojson, 0 },
-	{ FILTER, "length", 0, "", ANY, filter_length, 0 }, { FILTER, "list", 0, "", ANY, filter_list, 0 },
-	{ FILTER, "default", 0, "..", ANY, filter_default, 0 },
+	{ FILTER, "int", 0, "", WHOLE | TEXT, filter_int, 0 },
+	{ FILTER, "tojson", 0, "!n=indent", ANY, filter_tojson, 0 },
+	{ FILTER, "length", 0, "", SEQUENCE, filter_length, 0 },
+	{ FILTER, "list", 0, "", ANY, filter_list, 0 },
+	{ FILTER, "default", 0, "..=boolean", ANY, filter_default, 0 },
 	{ FILTER, "join", 0, ".", ANY, filter_join, 0 }, { FILTER, "first", 0, "", ANY, filter_end, 0 },
 	{ FILTER, "last", 0, "", SEQUENCE, filter_end, -1 },
 	{ FILTER, "reverse", 0, "", SEQUENCE, filter_reverse, 0 },
-	{ FILTER, "items", 0, "", DICT | UNDEFINED, dict_parts, 'i' },
-	{ FILTER, "map", 0, "s.s", ANY, filter_map, 0 },
-	{ FILTER, "selectattr", 1, "ss.", ANY, filter_select, ATTRIBUTE },
-	{ FILTER, "rejectattr", 1, "ss.", ANY, filter_select, ATTRIBUTE | REJECTED },
-	{ FILTER, "select", 0, "s.", ANY, filter_select, 0 },
-	{ FILTER, "reject", 0, "s.", ANY, filter_select, REJECTED },
+	{ FILTER, "items", 0, "", DICT | UNDEFINED, dict_items, KIND_ITERATOR },
+	{ FILTER, "map", 0, "s.s=attribute", ANY, filter_each, MAP },
+	{ FILTER, "reject", 0, "s.", ANY, filter_each, REJECTED },
+	{ FILTER, "selectattr", 1, "ss.", ANY, filter_each, ATTRIBUTE },
+	{ FILTER, "rejectattr", 1, "ss.", ANY, filter_each, ATTRIBUTE | REJECTED },
 	{ TEST, "defined", 0, "", ANY, test_kind, ANY & ~UNDEFINED },
-	{ TEST, "undefined", 0, "", ANY, test_kind, UNDEFINED },
 	{ TEST, "none", 0, "", ANY, test_kind, 1 << KIND_NONE },
 	{ TEST, "string", 0, "", ANY, test_kind, TEXT }, { TEST, "mapping", 0, "", ANY, test_kind, DICT },
 	{ TEST, "iterable", 0, "", ANY, test_kind, ITERABLE },
-	{ TEST, "sequence", 0, "", ANY, test_kind, SEQUENCE },
-	{ TEST, "number", 0, "", ANY, test_kind, NUMBER },
-	{ TEST, "boolean", 0, "", ANY, test_kind, 1 << KIND_BOOLEAN },
 	{ TEST, "true", 0, "", ANY, test_truth, true }, { TEST, "false", 0, "", ANY, test_truth, false },
-	{ TEST, "equalto", 1, ".", ANY, test_same, true }, { TEST, "sameas", 1, ".", ANY, test_same, false },
+	{ TEST, "equalto", 1, ".", ANY, op_same, true }, { TEST, "sameas", 1, ".", ANY, test_identity, 0 },
 };
-
-static bool is_text(const json_t *v) { return json_is_string(v); }
 
 const struct row *template_row(enum use use, const char *name)
 {
@@ -364,21 +414,28 @@ const struct row *template_row(enum use use, const char *name)
 	return NULL;
 }
 
+static bool fits(const json_t *v, char type)
+{
+	return type == '.' || (strchr("st", type) && json_is_string(v)) ||
+		(strchr("in", type) && is_whole(v));
+}
+
 json_t *template_call(struct run *r, const struct row *row, json_t *self, json_t *const arg[ARGUMENTS])
 {
+	const int most = (int)strcspn(row->types, "=");
 	json_t *v[ARGUMENTS] = { NULL };
 
-	for (int i = 0, most = (int)strlen(row->types); i < ARGUMENTS; i++) {
+	if (self && !(row->self >> kind_of(self) & 1))
+		fail("'%s' is applied to %s", row->name, kind_name(self));
+	for (int i = 0; i < ARGUMENTS; i++) {
 		const char type = i < most ? row->types[i] : '!';
 
-		v[i] = type == 'n' && arg[i] == json_null() ? NULL : arg[i];
+		v[i] = arg[i] == json_null() && strchr("tn", type) ? NULL : arg[i];
 		if (i < row->least && !v[i])
 			fail("%s: expected %d arguments", row->name, row->least);
-		if (v[i] && (type == '!' || (type != '.' && !(type == 'i' ? is_whole : is_text)(v[i]))))
+		if (v[i] && !fits(v[i], type))
 			fail("%s: the argument %d is %s, expected %s", row->name, i + 1, kind_name(v[i]),
-				type == 'i' ? "a whole number" : type == '!' ? "none" : "a text");
+				type == '!' ? "none" : strchr("st", type) ? "a text" : "a whole number");
 	}
-	if (self && !(row->self >> kind_of(self) & 1))
-		fail("%s is applied to %s", row->name, kind_name(self));
 	return row->run(r, row, self, v);
 }

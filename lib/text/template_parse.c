@@ -12,19 +12,19 @@
 
 struct parser {
 	struct template *t;
-	char *s;
-	size_t n, at, counted;		/* counted: newlines before it are in `line` */
-	int line, depth;
-	bool comma;			/* the brackets that were read last have one */
+	const char *s;			/* its text, of n bytes */
+	size_t n, at;
+	int depth;
 	const char *end;		/* the word that ended a block */
 };
-#define refuse(...) template_fail(p->t, line_of(p), __VA_ARGS__)
+#define refuse(...) template_fail(p->t, p->at, __VA_ARGS__)
 
 static struct node *expression(struct parser *p), *unary(struct parser *p, bool filters);
 
-void template_fail(const struct template *t, int line, const char *fmt, ...)
+void template_fail(const struct template *t, size_t at, const char *fmt, ...)
 {
 	char text[1024];
+	int line = 1;
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -32,26 +32,27 @@ void template_fail(const struct template *t, int line, const char *fmt, ...)
 	va_end(ap);
 	for (char *c = text; *c; c++)
 		*c = iscntrl((unsigned char)*c) ? '?' : *c;
+	for (size_t i = 0; i < at; i++)
+		line += t->s[i] == '\n';
 	die("%s:%d: %s", t->name, line, text);
 }
 
 /* --- characters --- */
 
-size_t template_space(const char *s, size_t n)
+size_t template_bytes(const char *s)
 {
-	bool valid;
-	const size_t bytes = n ? utf8_character(s, n, &valid) : 0;
-	const utf8proc_property_t *k = n ? utf8proc_get_property((utf8proc_int32_t)utf8_value(s)) : NULL;
+	char c[4];
 
-	return k && (k->category == UTF8PROC_CATEGORY_ZS || k->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
-		k->bidi_class == UTF8PROC_BIDI_CLASS_B || k->bidi_class == UTF8PROC_BIDI_CLASS_S) ? bytes : 0;
+	return utf8_put(c, utf8_value(s));
 }
 
-static int line_of(struct parser *p)
+size_t template_space(const char *s)
 {
-	for (; p->counted < p->at; p->counted++)
-		p->line += p->s[p->counted] == '\n';
-	return p->line;
+	const utf8proc_property_t *k = utf8proc_get_property((utf8proc_int32_t)utf8_value(s));
+
+	return k->category == UTF8PROC_CATEGORY_ZS || k->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+		k->bidi_class == UTF8PROC_BIDI_CLASS_B || k->bidi_class == UTF8PROC_BIDI_CLASS_S ?
+		template_bytes(s) : 0;
 }
 
 static bool starts(const struct parser *p, const char *with)
@@ -61,8 +62,8 @@ static bool starts(const struct parser *p, const char *with)
 
 static void skip_space(struct parser *p)
 {
-	for (size_t n; (n = template_space(p->s + p->at, p->n - p->at)); )
-		p->at += n;
+	for (size_t n; (n = template_space(p->s + p->at)); p->at += n)
+		;
 }
 
 static bool is_word(char c)
@@ -82,12 +83,11 @@ static size_t word_at(struct parser *p)
 static _Noreturn void expected(struct parser *p, const char *what)
 {
 	const size_t n = word_at(p);
-	bool valid;
 
 	if (p->at == p->n)
 		refuse("the template ends within a tag, expected %s", what);
 	refuse("'%.*s' is not supported here, expected %s", (int)(n > 40 ? 40 : n ? n :
-		utf8_character(p->s + p->at, p->n - p->at, &valid)), p->s + p->at, what);
+		template_bytes(p->s + p->at)), p->s + p->at, what);
 }
 
 /* Skips this word, or operator, if it comes next. */
@@ -117,7 +117,7 @@ static struct node *make(struct parser *p, enum node_kind kind, struct node *a, 
 {
 	struct node *n = xalloc(1, sizeof *n);
 
-	*n = (struct node){ .kind = kind, .line = line_of(p), .part = { a, b }, .before = p->t->last };
+	*n = (struct node){ .kind = kind, .at = p->at, .part = { a, b }, .before = p->t->last };
 	return p->t->last = n;
 }
 
@@ -127,6 +127,15 @@ static struct node *constant(struct parser *p, enum node_kind kind, json_t *v)
 
 	checked(v);
 	n->value = v;
+	return n;
+}
+
+/* An operator, a row of the table. */
+static struct node *operation(struct parser *p, const char *op, struct node *a, struct node *b)
+{
+	struct node *n = make(p, NODE_CALL, a, b);
+
+	n->row = template_row(OPERATOR, op);
 	return n;
 }
 
@@ -162,10 +171,10 @@ static struct node *string(struct parser *p)
 	for (; p->at < p->n && p->s[p->at] != quote; p->at++) {
 		s = xgrow(s, n + 1, 1);
 		s[n++] = p->s[p->at];
-		if (s[n - 1] != '\\' || p->at + 1 == p->n)
+		if (s[n - 1] != '\\')
 			continue;
-		at = strchr(from, p->s[++p->at]);
-		if (!at || !*at)
+		at = memchr(from, p->s[++p->at], sizeof from - 1);
+		if (!at)
 			refuse("this escape in a string is not supported, expected \\n \\t \\r \\\\ \\' "
 				"\\\"");
 		s[n - 1] = to[at - from];
@@ -180,24 +189,22 @@ static struct node *string(struct parser *p)
 static struct node *number(struct parser *p)
 {
 	const char *s = p->s + p->at;
-	const size_t n = strspn(s, "0123456789"), k = s[n] == '.' ? strspn(s + n + 1, "0123456789") : 0;
+	const size_t n = word_at(p);
 
-	p->at += n + (k ? 1 + k : 0);
-	if (n > 18 || k > 18 || (n > 1 && *s == '0') || (p->at < p->n && is_word(p->s[p->at])))
-		refuse("a number is not in plain decimal digits, 18 at most");
-	return constant(p, NODE_CONSTANT, k ? json_real(strtod(s, NULL)) :
-		json_integer(strtoll(s, NULL, 10)));
+	p->at += n;
+	if (n > 18 || (n > 1 && *s == '0') || strspn(s, "0123456789") != n || starts(p, "."))
+		refuse("a number is not in plain decimal digits, 18 at most, without a fraction");
+	return constant(p, NODE_CONSTANT, json_integer(strtoll(s, NULL, 10)));
 }
 
-/* Expressions, separated by commas, up to a bracket. A pair, key: value or name=value, has the operator. */
-static struct node *items(struct parser *p, const char *end, const char *pair)
+/* Expressions, separated by commas, up to a bracket; all, or some, are pairs, key: value or name=value. */
+static struct node *items(struct parser *p, const char *end, const char *pair, bool all)
 {
 	struct node *first = NULL, **last = &first, *key;
-	bool comma = false;
 
 	for (; !take(p, end); last = &(*last)->next) {
 		*last = key = expression(p);
-		if (pair && *end == '}' && !starts(p, pair))
+		if (pair && all && !starts(p, pair))
 			expected(p, pair);
 		if (pair && take(p, pair)) {
 			if (*pair == '=' && key->kind != NODE_NAME)
@@ -209,39 +216,34 @@ static struct node *items(struct parser *p, const char *end, const char *pair)
 			need(p, end);
 			break;
 		}
-		comma = true;
 	}
-	p->comma = comma;
 	return first;
 }
 
-/* Arguments, up to ")"; one that has a name goes to its place. */
+/* Arguments, up to ")". The last of those that the row has may be given by name. */
 static void arguments(struct parser *p, struct node *call)
 {
-	static const struct { const char *of, *name; int at; } rows[] = { { "split", "maxsplit", 1 },
-		{ "tojson", "indent", 1 }, { "default", "boolean", 1 }, { "map", "attribute", 2 } };
 	const struct row *row = call->row;
+	const int most = (int)strcspn(row->types, "=");
 	int i = 0;
 
-	for (struct node *k = items(p, ")", "="), *next; k; k = next) {
-		const bool pair = k->kind == NODE_PAIR;
-		int at = pair ? ARGUMENTS : i++;
+	for (struct node *k = items(p, ")", "=", false), *next; k; k = next) {
+		const char *named = k->kind == NODE_PAIR ? name_of(k->part[0]) : NULL;
+		const int at = !named ? i++ : row->types[most] && !strcmp(named, row->types + most + 1) ?
+			most - 1 : most;
 
-		for (size_t j = 0; pair && j < sizeof rows / sizeof *rows; j++)
-			if (!strcmp(row->name, rows[j].of) && !strcmp(name_of(k->part[0]), rows[j].name))
-				at = rows[j].at;
 		next = k->next;
-		if (at >= (int)strlen(row->types) || call->part[1 + at])
-			refuse("%s: the argument %s is not expected", row->name, pair ? name_of(k->part[0]) :
+		if (at >= most || call->part[1 + at])
+			refuse("%s: the argument %s is not expected", row->name, named ? named :
 				"after the last");
-		call->part[1 + at] = pair ? k->part[1] : k;
+		call->part[1 + at] = named ? k->part[1] : k;
 	}
 }
 
 /* The name was read, and of a function and a method "(". */
 static struct node *call(struct parser *p, enum use use, struct node *of, struct node *n)
 {
-	static const char *const uses[] = { "function", "method", "filter", "test" };
+	static const char *const uses[] = { "operator", "function", "method", "filter", "test" };
 
 	n->kind = NODE_CALL;
 	n->part[0] = of;
@@ -252,9 +254,6 @@ static struct node *call(struct parser *p, enum use use, struct node *of, struct
 		n->part[1] = unary(p, false);
 	else if (use < FILTER || (*n->row->types && take(p, "(")))
 		arguments(p, n);
-	for (int i = 0; i < n->row->least; i++)
-		if (!n->part[1 + i])
-			refuse("%s: expected %d arguments", n->row->name, n->row->least);
 	return n;
 }
 
@@ -271,11 +270,7 @@ static struct node *named(struct parser *p)
 		return n;
 	if (strcmp(is, "namespace"))
 		return call(p, FUNCTION, NULL, n);
-	n = make(p, NODE_NAMESPACE, items(p, ")", "="), NULL);
-	for (const struct node *k = n->part[0]; k; k = k->next)
-		if (k->kind != NODE_PAIR)
-			refuse("namespace: expected arguments by name");
-	return n;
+	return make(p, NODE_NAMESPACE, items(p, ")", "=", true), NULL);
 }
 
 static struct node *primary(struct parser *p)
@@ -288,28 +283,28 @@ static struct node *primary(struct parser *p)
 	if (p->s[p->at] >= '0' && p->s[p->at] <= '9')
 		return number(p);
 	if (take(p, "(")) {
-		n = items(p, ")", NULL);
-		return n && !p->comma ? n : make(p, NODE_TUPLE, n, NULL);
+		n = expression(p);
+		need(p, ")");
+		return n;
 	}
 	if (take(p, "["))
-		return make(p, NODE_LIST, items(p, "]", NULL), NULL);
-	return take(p, "{") ? make(p, NODE_DICT, items(p, "}", ":"), NULL) : named(p);
+		return make(p, NODE_LIST, items(p, "]", NULL, false), NULL);
+	return take(p, "{") ? make(p, NODE_DICT, items(p, "}", ":", true), NULL) : named(p);
 }
 
-/* "[" was read: an index, or the bounds of a slice, none for those that are missing. */
+/* "[" was read: an index, or the bounds of a slice. */
 static struct node *subscript(struct parser *p, struct node *of)
 {
-	struct node *n = make(p, NODE_ITEM, of, NULL);
+	struct node *n = operation(p, "[", of, NULL);
 
 	for (int k = 1; k == 1 || (k <= 3 && take(p, ":")); k++) {
 		skip_space(p);
-		n->kind = k > 1 || starts(p, ":") ? NODE_SLICE : NODE_ITEM;
-		n->part[k] = starts(p, ":") || (k > 1 && starts(p, "]")) ? NULL : expression(p);
+		if (starts(p, ":") || k > 1)
+			n->row = template_row(OPERATOR, "[:");
+		if (!starts(p, ":") && (k == 1 || !starts(p, "]")))
+			n->part[k] = expression(p);
 	}
 	need(p, "]");
-	for (int k = 1; n->kind == NODE_SLICE && k <= 3; k++)
-		if (!n->part[k])
-			n->part[k] = constant(p, NODE_CONSTANT, json_null());
 	return n;
 }
 
@@ -320,18 +315,16 @@ static struct node *unary(struct parser *p, bool filters)
 
 	enter(p);
 	if (take(p, "-")) {
-		n = constant(p, NODE_CONSTANT, json_integer(-1));
-		n = make(p, NODE_BINARY, n, unary(p, false));
-		n->op = "*";
+		n = constant(p, NODE_CONSTANT, json_integer(0));
+		n = operation(p, "-", n, unary(p, false));
 	} else {
 		n = primary(p);
 	}
 	for (;;) {
 		if (take(p, ".")) {
-			struct node *by = name(p, NODE_ATTRIBUTE, "a name");
+			struct node *by = name(p, NODE_CONSTANT, "a name");
 
-			by->part[0] = n;
-			n = take(p, "(") ? call(p, METHOD, n, by) : by;
+			n = take(p, "(") ? call(p, METHOD, n, by) : operation(p, ".", n, by);
 		} else if (take(p, "[")) {
 			n = subscript(p, n);
 		} else if (filters && take(p, "|")) {
@@ -342,7 +335,7 @@ static struct node *unary(struct parser *p, bool filters)
 		} else if (filters && take(p, "is")) {
 			no = take(p, "not");
 			n = call(p, TEST, n, name(p, NODE_CALL, "the name of a test"));
-			n = no ? make(p, NODE_NOT, n, NULL) : n;
+			n = no ? operation(p, "not", n, NULL) : n;
 		} else {
 			break;
 		}
@@ -351,31 +344,33 @@ static struct node *unary(struct parser *p, bool filters)
 	return n;
 }
 
-/* Operators of two operands, the lowest precedence first; a < b < c is a < b and b < c. */
+/* Operators of two operands, the lowest precedence first. A comparison of a comparison is refused. */
 static struct node *binary(struct parser *p, int level)
 {
-	enum { COMPARE = 2, HIGHEST = 5 };
+	enum { COMPARE = 2, UNARY = 6 };
 	static const char *const rows[][9] = { { "or" }, { "and" }, { "==", "!=", "<=", ">=", "<", ">", "in",
 		"not" }, { "+", "-" }, { "~" }, { "//", "*", "%" } };
-	struct node *n, *left, *b, *m;
+	struct node *n;
+	bool no;
 
+	if (level == UNARY)
+		return unary(p, true);
 	if (level == COMPARE && take(p, "not")) {
 		enter(p);
-		n = make(p, NODE_NOT, binary(p, COMPARE), NULL);
+		n = operation(p, "not", binary(p, COMPARE), NULL);
 		p->depth--;
 		return n;
 	}
-	n = left = level < HIGHEST ? binary(p, level + 1) : unary(p, true);
+	n = binary(p, level + 1);
 	for (int i = 0; rows[level][i]; i++)
 		if (take(p, rows[level][i])) {
-			if (rows[level][i][0] == 'n')
+			no = rows[level][i][0] == 'n';
+			if (no)
 				need(p, "in");
-			b = level < HIGHEST ? binary(p, level + 1) : unary(p, true);
-			m = make(p, NODE_BINARY, level == COMPARE ? left : n, b);
-			m->op = rows[level][i];
-			n = level == COMPARE && n != left ? make(p, NODE_BINARY, n, m) : m;
-			n->op = n == m ? m->op : "and";
-			left = b;
+			n = operation(p, no ? "in" : rows[level][i], n, binary(p, level + 1));
+			n = no ? operation(p, "not", n, NULL) : n;
+			if (level == COMPARE)
+				break;
 			i = -1;
 		}
 	return n;
@@ -388,7 +383,7 @@ static struct node *expression(struct parser *p)
 	enter(p);
 	n = binary(p, 0);
 	while (take(p, "if")) {
-		n = make(p, NODE_CONDITION, binary(p, 0), n);
+		n = make(p, NODE_IF, binary(p, 0), n);
 		n->part[2] = take(p, "else") ? expression(p) : NULL;
 	}
 	p->depth--;
@@ -423,7 +418,7 @@ static size_t trimmed(const struct parser *p, size_t begin, bool output, char si
 	while (end > begin && (sign == '-' || p->s[end - 1] != '\n')) {
 		for (from = end - 1; from > begin && (p->s[from] & 0xc0) == 0x80; from--)
 			;
-		if (template_space(p->s + from, end - from) != end - from)
+		if (!template_space(p->s + from))
 			return sign == '-' ? end : p->at;
 		end = from;
 	}
@@ -436,6 +431,7 @@ static char open_tag(struct parser *p, struct node ***last)
 	for (;;) {
 		const size_t begin = p->at;
 		char tag, sign;
+		json_t *text;
 		size_t cut;
 
 		while (p->at < p->n && !(starts(p, "{{") || starts(p, "{%") || starts(p, "{#")))
@@ -444,7 +440,8 @@ static char open_tag(struct parser *p, struct node ***last)
 		sign = tag ? p->s[p->at + 2] : '\0';
 		cut = tag ? trimmed(p, begin, tag == '{', sign) : p->n;
 		if (cut > begin) {
-			**last = constant(p, NODE_TEXT, json_stringn_nocheck(p->s + begin, cut - begin));
+			text = json_stringn_nocheck(p->s + begin, cut - begin);
+			**last = make(p, NODE_OUTPUT, constant(p, NODE_CONSTANT, text), NULL);
 			*last = &(**last)->next;
 		}
 		p->at += tag ? 2 + (sign == '-' || sign == '+') : 0;
@@ -493,7 +490,6 @@ static struct node *loop(struct parser *p)
 {
 	static const char *const end[] = { "endfor", NULL };
 	struct node *n = make(p, NODE_FOR, NULL, NULL), **last = n->part;
-	const bool closed = take(p, "(");
 
 	do {
 		*last = name(p, NODE_NAME, "the name of a variable");
@@ -501,8 +497,6 @@ static struct node *loop(struct parser *p)
 			refuse("'loop' cannot be the variable of a loop");
 		last = &(*last)->next;
 	} while (take(p, ","));
-	if (closed)
-		need(p, ")");
 	need(p, "in");
 	n->part[1] = binary(p, 0);
 	n->part[2] = take(p, "if") ? expression(p) : NULL;
@@ -525,7 +519,7 @@ static struct node *statement(struct parser *p)
 static struct node *block(struct parser *p, const char *const *ends)
 {
 	struct node *first = NULL, **last = &first;
-	const int line = line_of(p);
+	const size_t begin = p->at;
 
 	enter(p);
 	if (ends)
@@ -541,7 +535,7 @@ static struct node *block(struct parser *p, const char *const *ends)
 		close_tag(p, tag == '%' ? "%}" : "}}");
 	}
 	if (ends)
-		template_fail(p->t, line, "a block has no end, expected '%s'", *ends);
+		template_fail(p->t, begin, "a block has no end, expected '%s'", *ends);
 	p->depth--;
 	return first;
 }
@@ -549,20 +543,20 @@ static struct node *block(struct parser *p, const char *const *ends)
 struct template *template_read(const char *named_by, size_t n, const char *text)
 {
 	struct template *t = xalloc(1, sizeof *t);
-	struct parser p = { .t = t, .s = xalloc(n + 1, 1), .line = 1 };
+	struct parser p = { .t = t };
 
 	t->name = named_by;
+	p.s = t->s = xalloc(n + 1, 1);
 	if (utf8_valid(text, n) != n)
 		die("%s: is not valid UTF-8", named_by);
 	for (size_t i = 0; i < n; i++)		/* newlines become \n, and the last is removed */
 		if (text[i] != '\r')
-			p.s[p.n++] = text[i];
+			t->s[p.n++] = text[i];
 		else if (i + 1 == n || text[i + 1] != '\n')
-			p.s[p.n++] = '\n';
-	p.n -= p.n && p.s[p.n - 1] == '\n';
-	p.s[p.n] = '\0';
+			t->s[p.n++] = '\n';
+	p.n -= p.n && t->s[p.n - 1] == '\n';
+	t->s[p.n] = '\0';
 	t->statements = block(&p, NULL);
-	free(p.s);
 	return t;
 }
 
@@ -573,5 +567,6 @@ void template_free(struct template *t)
 		json_decref(n->value);
 		free(n);
 	}
+	free(t->s);
 	free(t);
 }

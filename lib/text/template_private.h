@@ -4,7 +4,7 @@
  *
  * Internal to lib/text. template_parse.c makes nodes of the text, template_run.c runs them,
  * template_value.c has what all values share (kinds, truth, equality, items, printing), template_call.c has
- * the table of functions, methods, filters and tests.
+ * the table of operators, functions, methods, filters and tests.
  *
  * A value is a json_t. The array `made` of a run has all values that the run makes, so that no function
  * releases one. What JSON has not is an object with the member MARK, a key that no text has: its value is the
@@ -19,51 +19,50 @@
 
 enum kind {
 	KIND_UNDEFINED, KIND_NONE, KIND_BOOLEAN, KIND_INTEGER, KIND_REAL, KIND_TEXT, KIND_LIST, KIND_DICT,
-	KIND_NAMESPACE, KIND_LOOP,
+	KIND_NAMESPACE, KIND_LOOP, KIND_FUNCTION,
 	KIND_ITERATOR,			/* its member "items" is a list; who reads it takes them */
-	KIND_VIEW,			/* its "items" stay: keys() and others of a dict, a range, a tuple */
-	KIND_FUNCTION,
+	KIND_VIEW,			/* its "items" stay: items() of a dict, its pairs, a range */
 };
 
 enum node_kind {
-	NODE_TEXT, NODE_OUTPUT, NODE_SET, NODE_FOR, NODE_IF, NODE_CONSTANT, NODE_NAME, NODE_LIST, NODE_TUPLE,
-	NODE_DICT, NODE_NAMESPACE, NODE_NOT, NODE_BINARY, NODE_CONDITION, NODE_ATTRIBUTE,
-	NODE_ITEM, NODE_SLICE, NODE_PAIR, NODE_CALL,
+	NODE_OUTPUT, NODE_SET, NODE_FOR, NODE_IF, NODE_CONSTANT, NODE_NAME, NODE_LIST, NODE_DICT,
+	NODE_NAMESPACE, NODE_PAIR, NODE_CALL,
 };
 enum { ARGUMENTS = 3, PARTS = 1 + ARGUMENTS };
 struct node {
 	enum node_kind kind;
-	int line;
+	size_t at;			/* in the text */
 	json_t *value;			/* a constant, a text, a name */
-	const char *op;			/* of NODE_BINARY */
 	const struct row *row;		/* of NODE_CALL: part[0] is what it is applied to, then arguments */
 	struct node *part[PARTS];	/* of a loop: variables, iterable, condition, body */
 	struct node *next;		/* in a list of statements, items, variables */
 	struct node *before;		/* the node that was made before */
 };
-struct template { const char *name; struct node *statements, *last; };
-_Noreturn void template_fail(const struct template *t, int line, const char *fmt, ...)
+struct template { const char *name; char *s; struct node *statements, *last; };	/* s: the text */
+_Noreturn void template_fail(const struct template *t, size_t at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-size_t template_space(const char *s, size_t n);	/* bytes of the white space at s, as in Python; 0: none */
+size_t template_bytes(const char *s);	/* of the character at s */
+size_t template_space(const char *s);	/* of the white space at s, as in Python; 0: none */
 
 struct scope { json_t *names; struct scope *outer; };
 struct run {
 	const struct template *t;
-	size_t steps;
-	int line, depth;		/* of the node that is evaluated */
+	size_t steps, at;		/* at: of the node that is evaluated */
+	int depth;
 	bool in_condition;		/* of a loop */
 	const char *date;
 	json_t *made;			/* values of this run */
 	struct scope *scope;
 };
-#define fail(...) template_fail(r->t, r->line, __VA_ARGS__)
+#define fail(...) template_fail(r->t, r->at, __VA_ARGS__)
 
-enum use { FUNCTION, METHOD, FILTER, TEST };
+enum use { OPERATOR, FUNCTION, METHOD, FILTER, TEST };
 struct row {
 	enum use use;
 	const char *name;
 	int least;			/* arguments */
-	const char *types;		/* s: text, n: text or none, i: integer, '.': any, '!': refused */
+	/* s: text, i: integer, t, n: that or none, '.': any, '!': refused; "=" and a name for the last */
+	const char *types;
 	unsigned self;			/* what it is applied to: a bit for each kind */
 	json_t *(*run)(struct run *r, const struct row *row, json_t *self, json_t *const arg[ARGUMENTS]);
 	int option;			/* for run() */
@@ -75,32 +74,26 @@ json_t *template_call(struct run *r, const struct row *row, json_t *self, json_t
 
 struct text { struct run *r; char *s; size_t n, room; };	/* one that grows */
 void put(struct text *b, const char *s, size_t n);
-json_t *put_end(struct text *b);				/* as a value; ends b */
 void put_str(struct text *b, json_t *v);			/* as str() of Python */
 /* As repr() of Python, or as JSON, at a level of nesting. indent -1: on one line. */
 void put_value(struct text *b, json_t *v, bool json, int indent, int level);
+json_t *put_end(struct text *b);				/* as a value; ends b */
 
 extern json_t template_undefined, template_function;
 void checked(bool done);					/* fatal error: out of memory */
 void spend(struct run *r, size_t steps);			/* fatal error beyond TEMPLATE_STEPS */
-json_t *keep(struct run *r, json_t *v);			/* adds v to `made` */
+void deeper(struct run *r);					/* fatal error beyond TEMPLATE_DEPTH */
 json_t *make_text(struct run *r, const char *s, size_t n), *make_str(struct run *r, json_t *v);
-json_t *make_integer(struct run *r, json_int_t i), *make_real(struct run *r, double d);
-json_t *make_list(struct run *r);
+json_t *make_integer(struct run *r, json_int_t i), *make_list(struct run *r), *make_dict(struct run *r);
 json_t *make_marked(struct run *r, enum kind kind, json_t *items);
 void add(struct run *r, json_t *list, json_t *v);
-void check_nested(struct run *r, json_t *v, int level);	/* before v becomes a part of a value */
 enum kind kind_of(const json_t *v);
 const char *kind_name(const json_t *v);			/* "a text", for messages */
-bool is_number(const json_t *v);				/* truth values are numbers, too */
-bool is_whole(const json_t *v);
+bool is_whole(const json_t *v);				/* truth values are numbers, too */
 json_int_t whole(const json_t *v);
-double real(const json_t *v);
 bool truth(const json_t *v);
 bool same(struct run *r, json_t *a, json_t *b);
 json_t *items_of(struct run *r, json_t *v);			/* a list, which stays as it is */
 json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot);	/* v[key], or v.key */
-json_t *slice_of(struct run *r, json_t *v, json_t *const bound[3]);
-json_t *join(struct run *r, json_t *items, json_t *gap);
-int order_of(const json_t *a, const json_t *b);			/* of numbers: -1, 0 or 1 */
+json_t *join(struct run *r, json_t *items, json_t *gap);	/* gap: NULL for none */
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* template_value.c -- what all values of a template share; see template_private.h */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +20,19 @@ void spend(struct run *r, size_t steps)
 		fail("the template needs more than %d steps: it may have no end", TEMPLATE_STEPS);
 }
 
+void deeper(struct run *r)
+{
+	if (++r->depth > TEMPLATE_DEPTH)
+		fail("is nested in more than %d levels", TEMPLATE_DEPTH);
+}
+
 void checked(bool done)
 {
 	if (!done)
 		die("out of memory");
 }
 
-json_t *keep(struct run *r, json_t *v)
+static json_t *keep(struct run *r, json_t *v)
 {
 	spend(r, 8);
 	checked(v && !json_array_append_new(r->made, v));
@@ -40,19 +45,13 @@ json_t *make_text(struct run *r, const char *s, size_t n)
 	return keep(r, json_stringn_nocheck(s, n));
 }
 
-json_t *make_real(struct run *r, double d)
-{
-	if (!isfinite(d))
-		fail("a number is beyond the range of floating point");
-	return keep(r, json_real(d));
-}
-
 json_t *make_integer(struct run *r, json_int_t i) { return keep(r, json_integer(i)); }
 json_t *make_list(struct run *r) { return keep(r, json_array()); }
+json_t *make_dict(struct run *r) { return keep(r, json_object()); }
 
 json_t *make_marked(struct run *r, enum kind kind, json_t *items)
 {
-	json_t *y = keep(r, json_object());
+	json_t *y = make_dict(r);
 
 	checked(!json_object_set_new_nocheck(y, MARK, json_integer(kind)) &&
 		!(items && json_object_set(y, "items", items)));
@@ -63,24 +62,6 @@ void add(struct run *r, json_t *list, json_t *v)
 {
 	spend(r, 1);
 	checked(!json_array_append(list, v));
-}
-
-void check_nested(struct run *r, json_t *v, int level)
-{
-	const enum kind kind = kind_of(v);
-	const char *key;
-	json_t *part;
-
-	spend(r, 1);
-	if (level > TEMPLATE_DEPTH)
-		fail("a value is nested in more than %d levels", TEMPLATE_DEPTH);
-	if (kind == KIND_NAMESPACE || kind == KIND_LOOP)
-		fail("%s within another value is not supported", kind_name(v));
-	for (size_t i = 0; i < json_array_size(v); i++)
-		check_nested(r, json_array_get(v, i), level + 1);
-	json_object_foreach(v, key, part) {
-		check_nested(r, part, level + 1);
-	}
 }
 
 void put(struct text *b, const char *s, size_t n)
@@ -117,58 +98,58 @@ enum kind kind_of(const json_t *v)
 const char *kind_name(const json_t *v)
 {
 	static const char *const names[] = { "an undefined value", "none", "true or false", "a whole number",
-		"a number", "a text", "a list", "a dict", "a namespace", "a loop", "an iterator",
-		"a range, a tuple or a view of a dict", "a function" };
+		"a number", "a text", "a list", "a dict", "a namespace", "a loop", "a function",
+		"an iterator", "a range or a part of items()" };
 
 	return names[kind_of(v)];
 }
 
 bool is_whole(const json_t *v) { return json_is_integer(v) || json_is_boolean(v); }
-bool is_number(const json_t *v) { return is_whole(v) || json_is_real(v); }
 json_int_t whole(const json_t *v) { return json_is_true(v) ? 1 : json_integer_value(v); }
-double real(const json_t *v) { return json_is_real(v) ? json_real_value(v) : (double)whole(v); }
 
 bool truth(const json_t *v)
 {
-	const json_t *items = json_object_get(v, "items");
-
 	switch (kind_of(v)) {
 	case KIND_UNDEFINED: case KIND_NONE: return false;
-	case KIND_BOOLEAN: case KIND_INTEGER: case KIND_REAL: return real(v) != 0;
+	case KIND_BOOLEAN: case KIND_INTEGER: return whole(v);
+	case KIND_REAL: return json_real_value(v) != 0;
 	case KIND_TEXT: return json_string_length(v);
 	case KIND_LIST: case KIND_DICT: return json_array_size(v) || json_object_size(v);
-	default: return kind_of(v) != KIND_VIEW || json_array_size(items);
+	case KIND_VIEW: return json_array_size(json_object_get(v, "items"));
+	default: return true;
 	}
 }
 
-int order_of(const json_t *a, const json_t *b)
+static bool is_number(const json_t *v) { return is_whole(v) || json_is_real(v); }
+
+static long double number(const json_t *v)	/* without rounding */
 {
-	if (is_whole(a) && is_whole(b))
-		return (whole(a) > whole(b)) - (whole(a) < whole(b));
-	return (real(a) > real(b)) - (real(a) < real(b));
+	return json_is_real(v) ? (long double)json_real_value(v) : whole(v);
 }
 
 bool same(struct run *r, json_t *a, json_t *b)
 {
 	const char *key;
 	json_t *v;
-	bool y = true;
+	bool y;
 
 	spend(r, 1);
 	if (is_number(a) && is_number(b))
-		return !order_of(a, b);
+		return number(a) == number(b);
 	if (kind_of(a) != kind_of(b))
 		return false;
 	if (kind_of(a) > KIND_DICT)
 		fail("%s cannot be compared", kind_name(a));
 	if (json_is_string(a))
 		return json_equal(a, b);
+	deeper(r);
 	y = json_array_size(a) == json_array_size(b) && json_object_size(a) == json_object_size(b);
 	for (size_t i = 0; y && i < json_array_size(a); i++)
 		y = same(r, json_array_get(a, i), json_array_get(b, i));
 	json_object_foreach(a, key, v) {
 		y = y && json_object_get(b, key) && same(r, v, json_object_get(b, key));
 	}
+	r->depth--;
 	return y;
 }
 
@@ -179,7 +160,6 @@ json_t *items_of(struct run *r, json_t *v)
 	const enum kind kind = kind_of(v);
 	const char *s = json_string_value(v), *key;
 	json_t *y = kind == KIND_LIST ? v : make_list(r), *value;
-	bool valid;
 
 	if (kind == KIND_ITERATOR || kind == KIND_VIEW) {
 		spend(r, json_array_size(json_object_get(v, "items")));
@@ -192,7 +172,7 @@ json_t *items_of(struct run *r, json_t *v)
 		}
 	} else if (kind == KIND_TEXT) {
 		for (size_t i = 0, k, n = json_string_length(v); i < n; i += k) {
-			k = utf8_character(s + i, n - i, &valid);
+			k = template_bytes(s + i);
 			add(r, y, make_text(r, s + i, k));
 		}
 	} else if (kind != KIND_UNDEFINED && kind != KIND_LIST) {
@@ -201,15 +181,10 @@ json_t *items_of(struct run *r, json_t *v)
 	return y;
 }
 
-/* Attributes of Python's dict, which d.name reads rather than an item, and of texts, numbers and lists. */
+/* Attributes of Python's dict, which d.name reads rather than an item. */
 static const char of_dict[] = " clear copy fromkeys get items keys pop popitem setdefault update values ";
-static const char of_others[] =
-	" append as_integer_ratio bit_count bit_length capitalize casefold center clear conjugate copy "
-	"count denominator encode endswith expandtabs extend find format format_map from_bytes fromhex hex "
-	"imag index insert is_integer isalnum isalpha isascii isdecimal isdigit isidentifier islower "
-	"isnumeric isprintable isspace istitle isupper join ljust lower lstrip maketrans numerator "
-	"partition pop real remove removeprefix removesuffix replace reverse rfind rindex rjust rpartition "
-	"rsplit rstrip sort split splitlines startswith strip swapcase title to_bytes translate upper zfill ";
+/* What others, texts and lists, do not have. Any other name is refused, since it may be one of Python. */
+static const char of_no_other[] = " content function name role text thinking tool_calls type ";
 
 json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot)
 {
@@ -218,19 +193,17 @@ json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot)
 	json_t *y = NULL, *items;
 	char word[32];
 
-	if (kind == KIND_UNDEFINED && !(name && !strncmp(name, "__", 2)))
+	if (kind == KIND_UNDEFINED)
 		fail("an undefined value has no item '%s'", name ? name : "of a number");
 	if (kind == KIND_NAMESPACE && r->in_condition)
 		fail("a namespace in the condition of a loop is not supported");
+	if (name && kind >= KIND_DICT && kind <= KIND_LOOP && strlen(name) == json_string_length(key))
+		y = json_object_get(v, name);
 	if (name) {
 		snprintf(word, sizeof word, " %s ", name);
-		if ((kind >= KIND_BOOLEAN && kind <= KIND_LIST && strstr(of_others, word)) ||
-		    (kind == KIND_DICT && (dot || !json_object_get(v, name)) && strstr(of_dict, word)) ||
-		    (kind == KIND_LOOP && !json_object_get(v, name)) ||
-		    !strncmp(name, "__", 2) || (*name == '_' && kind == KIND_NAMESPACE))
+		if (kind == KIND_DICT ? (dot || !y) && (strstr(of_dict, word) || !strncmp(name, "__", 2)) :
+		    kind == KIND_NAMESPACE ? *name == '_' : !y && !strstr(of_no_other, word))
 			fail("the attribute '%s' of %s is not supported", name, kind_name(v));
-		if (strlen(name) == json_string_length(key) && kind >= KIND_DICT && kind <= KIND_LOOP)
-			y = json_object_get(v, name);
 	} else if (is_whole(key) && (kind == KIND_LIST || kind == KIND_TEXT || kind == KIND_VIEW)) {
 		items = items_of(r, v);
 		y = json_array_get(items, (size_t)(whole(key) + (whole(key) < 0 ?
@@ -239,40 +212,6 @@ json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot)
 	return y ? y : &template_undefined;
 }
 
-/* A bound of a slice of n items; none: `other`. */
-static json_int_t bound_of(struct run *r, const json_t *v, json_int_t n, json_int_t step, json_int_t other)
-{
-	const json_int_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-	json_int_t i;
-
-	if (v == json_null())
-		return other;
-	if (!is_whole(v))
-		fail("a bound of a slice is %s, expected a whole number", kind_name(v));
-	i = whole(v) + (whole(v) < 0 ? n : 0);
-	return i < low ? low : i > high ? high : i;
-}
-
-json_t *slice_of(struct run *r, json_t *v, json_t *const bound[3])
-{
-	const json_int_t step = bound[2] == json_null() ? 1 : whole(bound[2]);
-	json_t *items, *y = make_list(r);
-	json_int_t n, i, end;
-
-	if (!json_is_string(v) && !json_is_array(v))
-		fail("%s cannot be sliced, expected a list or a text", kind_name(v));
-	if (!step || llabs(step) > INT32_MAX)
-		fail("the step of a slice is not a whole number, 0, or too large");
-	items = items_of(r, v);
-	n = (json_int_t)json_array_size(items);
-	end = bound_of(r, bound[1], n, step, step > 0 ? n : -1);
-	i = bound_of(r, bound[0], n, step, step > 0 ? 0 : n - 1);
-	for (; step > 0 ? i < end : i > end; i += step)
-		add(r, y, json_array_get(items, (size_t)i));
-	return json_is_string(v) ? join(r, y, NULL) : y;
-}
-
-/* The texts of items, with a text between them, which may be NULL. */
 json_t *join(struct run *r, json_t *items, json_t *gap)
 {
 	struct text b = { .r = r };
@@ -309,7 +248,6 @@ static void put_quoted(struct text *b, const char *s, size_t n, bool json)
 {
 	static const char from[] = "\\\n\r\t\b\f", to[] = "\\nrtbf";
 	const char quote = json || (memchr(s, '\'', n) && !memchr(s, '"', n)) ? '"' : '\'';
-	bool valid;
 
 	spend(b->r, n / 4);
 	put(b, &quote, 1);
@@ -319,7 +257,7 @@ static void put_quoted(struct text *b, const char *s, size_t n, bool json)
 		const char *at = c && c < 128 ? strchr(from, (int)c) : NULL;
 		char e[12];
 
-		bytes = utf8_character(s + i, n - i, &valid);
+		bytes = template_bytes(s + i);
 		if (c == (unsigned char)quote || (at && (json || at < from + 4)))
 			snprintf(e, sizeof e, "\\%c", at ? to[at - from] : quote);
 		else if (json ? c < ' ' : c != ' ' && (!k || k >= UTF8PROC_CATEGORY_ZS))

@@ -30,68 +30,58 @@ EXPRESSIONS = r"""
 bos_token + eos_token ~ pad_token ;; pad_token is defined ;; tools is defined ;; tools is none ;;
 documents is none ;; add_generation_prompt ;; messages | length ;; u.content ;; undefined_name ;; none ;;
 true ;; True ;; false ;; None ;; 1 + 2 * 3 - 4 ;; 7 // 2 ;; -7 // 2 ;; 7 // -2 ;; 7 % 3 ;; -7 % 3 ;; 7 % -3 ;;
-2.50 ;; 0.1 + 0.2 ;; 123456789012345.0 ;; 0.0001 ;; -0.0 ;; True + 1 ;; -True ;; - 2 ;; -u.n if u.n else 9 ;;
-s.big * 1000 ;; s.big // 7 ;; 'a' ~ 1 ~ none ~ true ~ 2.0 ~ [1, 'b'] ~ undefined_name ;; 'a' + 'b' ;;
-[1] + [2] ;; 1 < 2 < 3 ;; 1 < 3 < 2 ;; 'a' < 'b' ;; 1 == 1.0 ;; 1 == true ;; 'a' == 1 ;; none == false ;;
-[1] == (1,) ;; {'a': 1} == {'a': 1.0} ;; 'b' in 'abc' ;; '' in '' ;; 1 in [1.0] ;; 'a' in a.d ;;
+True + 1 ;; -True ;; - 2 ;; -u.n if u.n else 9 ;; s.big * 1000 ;; s.big // 7 ;; 'a' + 'b' ;; [1] + [2] ;;
+'a' < 'b' ;; 1 == true ;; 'a' == 1 ;; none == false ;; 'b' in 'abc' ;; '' in '' ;; 'a' in a.d ;;
 'z' not in a.d ;; none in [none] ;; 'x' in undefined_name ;; undefined_name == other_undefined ;; not 0 ;;
 not 'x' ;; not not [] ;; 0 or 'y' ;; 'x' and '' ;; 1 and 2 ;; 'a' if true else 'b' ;; 'a' if false ;;
 'a' if false else 'b' if false else 'c' ;; (1 if 0) is defined ;; s.content[0] ;; s['content'][2:4] ;;
 u.content[0:6] ;; u.content[::-1] ;; u.content[-1] ;; u.content[1:-1:2] ;; u.content[99] ;; s.list[0] ;;
 s.list[-1] ;; s.list[9] ;; s.list[1:3] ;; s.list[::-2] ;; s.list[:-1] ;; s.list[-100:100] ;; s.list[none:2] ;;
 messages[1:] | length ;; messages[0].role ;; messages[true].role ;; a.d['b c'][1].q ;; a.d.b ;; a.d['zz'] ;;
-none['x'] ;; 5['x'] ;; a.d['items'] ;; {'a': {'b': 2}}.a.b ;; {'a': 1, 'a': 2} ;; [] ;; {} ;;
-[1, [2, ['x']], {'k': none}] ;; a.d ;; p.f ;; p ;; s.list ;; "it's" ~ ["it's", 'say "x"', "both ' and \""] ;;
-"\'" ;; '\"' ;; s.content.strip() ;; p.content.strip() ;; p.content.lstrip() ;; p.content.rstrip() ;;
-'xxabcxx'.strip('xa') ;; 'abc'.strip(none) ;; 'a-b'.rstrip('-b') ;; ' a  b '.split() ;; 'a,b,,c'.split(',') ;;
-'a b c '.split(none, 1) ;; 'a,b,c'.split(',', 1) ;; 'a,b'.split(',', maxsplit=0) ;; ''.split() ;;
+a.d['items'] ;; {'a': {'b': 2}}.a.b ;; {'a': 1, 'a': 2} ;; [] ;; {} ;; [1, [2, ['x']], {'k': none}] ;; a.d ;;
+p.f ;; p ;; s.list ;; "it's" ~ ["it's", 'say "x"', "both ' and \""] ;; "\'" ;; '\"' ;; s.content.strip() ;;
+p.content.strip() ;; p.content.lstrip() ;; p.content.rstrip() ;; 'xxabcxx'.strip('xa') ;; 'abc'.strip(none) ;;
+'a-b'.rstrip('-b') ;; 'a,b,,c'.split(',') ;; 'a,b,c'.split(',', 1) ;; 'a,b'.split(',', maxsplit=0) ;;
 ''.split(',') ;; 'aXbXc'.split('X')[-1] ;; 'abc'.startswith('ab') ;; 'abc'.endswith('bc') ;;
-'abc'.endswith('') ;; 'aaa'.replace('a', 'b') ;; 'aaa'.replace('a', 'bb', 2) ;; 'ab'.replace('b', '') ;;
-"they're o'neil x1y".title() ;; a.d.keys() | list ;; a.d.values() | list ;; a.d.get('a') ;; a.d.get('zz') ;;
-a.d.get('zz', 0) ;; a.d.items() | length ;; s.content | trim ;; 5 | trim ;; 'xax' | trim('x') ;; none | trim ;;
-undefined_name | trim ;; u.content | length ;; a.d | length ;; [] | length ;; undefined_name | length ;;
-[1, 'a', none] | join ;; [1, 2] | join(', ') ;; 'abc' | join('-') ;; a.d | join(',') ;;
-undefined_name | join(',') ;; range(3) | join(' ') ;; [1.5, true] | join(0) ;; undefined_name | default('d') ;;
+'abc'.endswith('') ;; 'aaa'.replace('a', 'b') ;; 'ab'.replace('b', '') ;; "they're o'neil x1y".title() ;;
+a.d.get('a') ;; a.d.get('zz') ;; a.d.get('zz', 0) ;; a.d.items() | length ;; s.content | trim ;; 5 | trim ;;
+'xax' | trim('x') ;; none | trim ;; undefined_name | trim ;; u.content | length ;; a.d | length ;;
+[] | length ;; undefined_name | length ;; [1, 'a', none] | join ;; [1, 2] | join(', ') ;; 'abc' | join('-') ;;
+a.d | join(',') ;; undefined_name | join(',') ;; range(3) | join(' ') ;; undefined_name | default('d') ;;
 '' | default('d') ;; '' | default('d', true) ;; none | default('d', boolean=true) ;; x.y | default if x ;;
 a.d | tojson ;; s | tojson ;; s.list | tojson(indent=2) ;; a.d | tojson(indent=4) ;; [] | tojson(indent=1) ;;
-{} | tojson(indent=1) ;; 5 | upper ;; none | lower ;; 1.0 | string ;; [1] | string ;; '12' | int ;; 'x' | int ;;
-'x' | int(7) ;; 2.9 | int ;; -2.9 | int ;; true | int ;; none | int ;; '' | int ;; '+5' | int ;; [1] | int ;;
-'nan' | int ;; [1, 2] | first ;; [] | first ;; 'ab' | first ;; a.d | first ;; [1, 2] | last ;; [] | last ;;
-'ab' | last ;; a.d | last ;; undefined_name | first ;; 'ab' | list ;; a.d | list ;; (1, 2) | list ;;
-range(2) | list ;; undefined_name | list ;; undefined_name | items | list ;; [1, 2] | reverse | list ;;
-(1, 2) | reverse | list ;; a.d | reverse | list ;; range(3) | reverse | list ;;
-messages | map(attribute='role') | list ;; ['a', 'b'] | map('upper') | join ;; [' a '] | map('trim') | list ;;
-messages | selectattr('role', 'equalto', 'user') | list | length ;;
+{} | tojson(indent=1) ;; 5 | upper ;; none | lower ;; [1] | string ;; '12' | int ;; true | int ;;
+[1, 2] | first ;; [] | first ;; 'ab' | first ;; a.d | first ;; [1, 2] | last ;; [] | last ;; 'ab' | last ;;
+a.d | last ;; undefined_name | first ;; 'ab' | list ;; a.d | list ;; range(2) | list ;;
+undefined_name | list ;; undefined_name | items | list ;; [1, 2] | reverse | list ;; a.d | reverse | list ;;
+range(3) | reverse | list ;; messages | map(attribute='role') | list ;; ['a', 'b'] | map('upper') | join ;;
+[' a '] | map('trim') | list ;; messages | selectattr('role', 'equalto', 'user') | list | length ;;
 messages | selectattr('n') | list | length ;;
-messages | selectattr('n', 'defined') | map(attribute='role') | join ;; [1, 0, 2] | select | list ;;
-[1, 'a'] | select('string') | list ;; [1, none] | reject('none') | list ;;
-['a', 'b'] | reject('equalto', 'a') | join ;; 'aXa' | replace('a', 'b') ;; 'aXa' | replace('a', 'b', 1) ;;
-([1, 2, 3] | reverse) | first ;; ([1, 2] | map('string') | list)[0] ;; x is defined ;; x is not defined ;;
-x is undefined ;; none is none ;; '' is none ;; 'a' is string ;; 1 is string ;; a.d is mapping ;;
-[] is mapping ;; [] is iterable ;; 1 is iterable ;; x is iterable ;; a.d is iterable ;; true is true ;;
-1 is true ;; false is false ;; 0 is false ;; none is sameas none ;; true is sameas(true) ;; 1 is sameas true ;;
-s.list is sameas s.list ;; [] is sameas [] ;; 1 is number ;; true is number ;; true is boolean ;;
-1 is boolean ;; 1 is equalto 1.0 ;; not 'a' is string ;; 1 + 1 is number ;; range(5) | list ;;
+messages | selectattr('n', 'defined') | map(attribute='role') | join ;; [1, none] | reject('none') | list ;;
+['a', 'b'] | reject('equalto', 'a') | join ;; 'aXa' | replace('a', 'b') ;; ([1, 2, 3] | reverse) | first ;;
+([1, 2] | map('string') | list)[0] ;; x is defined ;; x is not defined ;; none is none ;; '' is none ;;
+'a' is string ;; 1 is string ;; a.d is mapping ;; [] is mapping ;; [] is iterable ;; 1 is iterable ;;
+x is iterable ;; a.d is iterable ;; true is true ;; 1 is true ;; false is false ;; 0 is false ;;
+none is sameas none ;; true is sameas(true) ;; 1 is sameas true ;; not 'a' is string ;; range(5) | list ;;
 range(1, 7, 2) | list ;; range(3, 0, -1) | list ;; range(0) | list ;; range(4)[1] ;; range(3) | length ;;
 2 in range(3) ;; namespace(a=1).a ;; namespace(a=1).b ;; namespace(a=1)['a'] ;; strftime_now is defined ;;
 raise_exception is defined ;; strftime_now('%d %b %Y') ;; strftime_now('%Y-%m-%d %A %j %H:%M:%S %U %%') ;;
 '{' ~ '{' ;; {'a': '}}'}.a ;; '%}' ;; '{#' ;; '<b>' | safe ;; 5 | safe ;; s . content ;; s [ 'role' ] ;;
-( 1 ) ;; [1,] ;; {'a': 1,} ;; 'éé😀a'.lstrip('é') ;; u.content[:13].lower() ;; 'Été Ǆ X1y'.upper() ;;
-'Été Ǆ X1y'.lower() ;; "they're o'neil x1y été ǆx ÀÉ".title() ;; p.content | upper ;; 'ÀÉ' | lower ;;
-(a.d.items() | list)[1][0] ;; (a.d | items | list)[0][1] ;; (a.d | items | first)[0] ;; a.d.values() | first ;;
-a.d.keys() | last ;; u | tojson ;; '<é & "/\\' | tojson ;; [u, p] ;; 'abé😀' | reverse ;; p.q ;;
+( 1 ) ;; [1,] ;; {'a': 1,} ;; 'éé😀a'.lstrip('é') ;; (a.d.items() | list)[1][0] ;; (a.d | items | list)[0][1] ;;
+(a.d | items | first)[0] ;; u | tojson ;; '<é & "/\\' | tojson ;; [u, p] ;; 'abé😀' | reverse ;; p.q ;;
 p.q | tojson ;; [p.q] | tojson(indent=0) ;; p.reals ;; p.reals | tojson ;; p.reals[0] ;; p.reals[1] ;;
-p.reals[2] ;; p.reals[0] + p.reals[2] ;; 2.5 * 2 ;; 1 - 0.5 ;; '-12' | int ;; '+7' | int ;; '012' | int ;;
-p.f * 3 ;; messages | rejectattr('role', 'equalto', 'user') | list | length ;; 'a' is equalto 'a' ;;
-u.content . strip ( ) ;; s.list is sequence ;; u.content is sequence ;; a.d is sequence ;; none is sequence ;;
-x is sequence ;; ('a', 'b') | join ;; 1 in (1, 2) ;; 'x' in ('a', 'b') ;; (1, 2)[0] ;; (1, 2) | length ;;
-'q' if () else 'e' ;; 1 is none or 1 ;; 'a"b' ~ 'c\'d' ~ "e\nf\tg\\h\ri" ;; 'a' ~ 1 + 2 ~ 'b' ;; 2 * 3 ~ 4 ;;
-1 ~ 2 ;; 1.5 ~ 2 ;; not 1 == 2 ;; none | map('upper') | list ;; none | select | list ;; 0 | reject | list ;;
-{u.role: 1, 'b': 2, bos_token: 3} ;; (1) ;; ((1, 2),)[0][1] ;; [(1)] ;; 1 not in [2] and 3 not  in [4] ;;
-1 if 2 if 0 else 3 ;; -3 | int ;; 'b' | replace('b', 'c') | upper ;; -s.n ~ -2 ;;
-'a' is string and 2 is number ;; [3, [1, 'a'], {'k': 2.0}] == [3.0, [true, 'a'], {'k': 2}] ;;
-{'a': 1} == {'a': 2} ;; [1] == 1 ;; '' | list ;; a.d | map('upper') | join(',') ;;
-['b', none] | map('default', 'z') | list ;; ['abc'] | map('trim', 'a') | first
+p.reals[2] ;; '012' | int ;; messages | rejectattr('role', 'equalto', 'user') | list | length ;;
+'a' is equalto 'a' ;; u.content . strip ( ) ;; 1 is none or 1 ;; 'a"b' ~ 'c\'d' ~ "e\nf\tg\\h\ri" ;;
+'a' ~ 1 + 2 ~ 'b' ;; 2 * 3 ~ 4 ;; 1 ~ 2 ;; not 1 == 2 ;; none | map('upper') | list ;; 0 | reject | list ;;
+{u.role: 1, 'b': 2, bos_token: 3} ;; (1) ;; [(1)] ;; 1 not in [2] and 3 not  in [4] ;; 1 if 2 if 0 else 3 ;;
+-3 | int ;; 'b' | replace('b', 'c') | upper ;; -s.n ~ -2 ;; {'a': 1} == {'a': 2} ;; [1] == 1 ;; '' | list ;;
+a.d | map('upper') | join(',') ;; ['b', none] | map('default', 'z') | list ;;
+['abc'] | map('trim', 'a') | first ;; p.f == p.reals[4] ;; p.f in [1, p.f] ;; 1 in [true] ;;
+[1, true] == [true, 1] ;; p.reals[3] == 123456789012345678 ;; 1 < 2 and 2 < 3 ;; 'aBc x1Y'.upper() ;;
+'aBc x1Y' | lower ;; 'a b c '.split(' ', 1) ;;
+[true, p.reals[4]] | join(0) ;; s.list[6] | string ;;
+'a' ~ 1 ~ none ~ true ~ s.list[6] ~ [1, 'b'] ~ undefined_name ;; [1] == 'a' ;; {'a': 1} == {'a': true} ;;
+messages[1:] == messages[:0:-1] | reverse | list ;; s.role.content is defined
 """
 
 # Statements, and white space around tags.
@@ -99,10 +89,9 @@ STATEMENTS = r"""
 {% for m in messages %}{{ loop.index }}/{{ loop.length }} {{ m.role }}{{ ', ' if not loop.last }}{% endfor %}
 {% for m in messages if m.role == 'user' %}{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{% endfor %}
 {% for m in messages if m.role == 'user' %}{{ loop.revindex }}{{ loop.revindex0 }}{% endfor %}
-{% for m in messages %}{{ loop.previtem.role if loop.previtem is defined }}{{ loop.nextitem is defined }};{% endfor %}
 {% for k, v in messages[2].d.items() %}{{ k }}={{ v }};{% endfor %}
 {% for k, v in messages[2].d | items if v %}{{ k }}={{ v }}{{ loop.last }};{% endfor %}
-{% for (a, b) in [[1, 2], 'xy'] %}{{ a }}{{ b }}{% endfor %}
+{% for a, b in [[1, 2], 'xy'] %}{{ a }}{{ b }}{% endfor %}
 {% for x in [] %}{{ x }}{% endfor %}{% for x in [1] %}{{ x }}{% endfor %}
 {% for c in 'aé😀' %}[{{ c }}]{% endfor %}{% for k in messages[2].d %}({{ k }}){% endfor %}
 {% for x in undefined_name %}never{% endfor %}
@@ -113,11 +102,12 @@ STATEMENTS = r"""
 {% for x in [1] %}{% if x %}{% set w = 3 %}{% endif %}{{ w }}{% endfor %}{{ w }}
 {% set ns = namespace(n=0, last='') %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% set ns.last = m.role %}
 {% endfor %}{{ ns.n }}{{ ns.last }}
-{% for x in [1, 2, 3, 4] if x != 2 %}{{ loop.nextitem }}{{ loop.length }}{{ loop.nextitem }};{% endfor %}
+{% for x in [1, 2, 3, 4] if x != 2 %}{{ loop.index }}{{ loop.length }}{{ loop.last }};{% endfor %}
 {% if false %}a{% elif 0 %}b{% elif [] %}c{% elif 'x' %}d{% else %}e{% endif %}{% if none %}a{% else %}b{% endif %}
 {% set messages = messages[1:] %}{{ messages | length }}
 {% for tool in [1] %}{% set tool = tool + 1 %}{{ tool }}{% endfor %}
-{% set x = [1, 2] %}{% set x = x + [3] %}{{ x }}{% set y = x %}{{ y is sameas x }}
+{% set x = [1, 2] %}{% set x = x + [3] %}{{ x }}{% set y = none %}{{ y is sameas none }}
+{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}{% set ns.y = [ns] %}deep
 {{ '{{' }} { { } } {% if true %}{ % }{% endif %} # no comment
 a {#- comment -#} b {# comment #} c {#- x -#}
 
@@ -155,7 +145,7 @@ RAISING = r"""
 {} + {} ;; [1] - [2] ;; 'a' - 'b' ;; 'a' % 2 + 'b' ;; x.y.z ;; messages[0].x.y ;; none + 1 ;;
 (messages | map('trim') | length) ;; x[0] ;; x['a'] ;; none < none ;; 'x' in none ;; x + x ;;
 undefined_name.x ;; 1 + 2 * 3 ~ 4 ;; undefined_name['x'] ;; undefined_name + 'a' ;; 'a' + undefined_name ;;
-'a' + 1 ;; 1 + 'a' ;; none + 'a' ;; [1] + (1,) ;; 1 < 'a' ;; none < 1 ;; {} < {} ;; undefined_name < 1 ;;
+'a' + 1 ;; 1 + 'a' ;; none + 'a' ;; [1] + 'a' ;; 1 < 'a' ;; none < 1 ;; {} < {} ;; undefined_name < 1 ;;
 1 // 0 ;; 1 % 0 ;; 1 in 'abc' ;; 1 in 5 ;; [] in {} ;; -'a' ;; -undefined_name ;; none | length ;; 5 | length ;;
 5 | list ;; none | join ;; none | first ;; (1 | list) ;; 'a'.split('') ;; 'a'.replace('a') ;;
 'a'.replace(1, 2) ;; 'a'.strip(1) ;; 'a'.startswith(1) ;; 'a'.endswith(['a']) ;; 'a'.upper(1) ;; 'a'.split(1) ;;
@@ -163,8 +153,8 @@ messages[::0] ;; messages['a':] ;; undefined_name[1:] ;; messages[0][1:] ;; mess
 messages[0].get([]) ;; messages[0].items(1) ;; raise_exception('no') ;; raise_exception() ;; range('a') ;;
 range(1, 2, 0) ;; range(200000) ;; range() ;; range(1.5) ;; undefined_name | tojson ;; undefined_name | int ;;
 ([1] | map('upper') | length) ;; 5 | items | list ;; [1] | selectattr | list ;; [1] | map | list ;;
-messages | map(attribute='x.y.z') | list ;; 'a' | default(1, 2, 3) ;; 'a' | trim(1) ;; 'a' | replace('b') ;;
-strftime_now() ;; strftime_now(1) ;; namespace(1) ;; [1] | join(1, 2, 3) ;; ([1] | reverse | last)
+'a' | default(1, 2, 3) ;; 'a' | trim(1) ;; 'a' | replace('b') ;;
+strftime_now() ;; strftime_now(1) ;; [1] | join(1, 2, 3) ;; ([1] | reverse | last)
 """
 RAISING_STATEMENTS = r"""
 {% for a, b in [[1]] %}{% endfor %}
@@ -224,7 +214,15 @@ REFUSED = [
     ("{{ 'x'() }}", "1: '\\(' is not supported here, expected }}"),
     ("{{ x | tojson(sort_keys=true) }}", "1: tojson: the argument sort_keys is not expected"),
     ("{{ x | join(',', attribute='y') }}", "1: join: the argument attribute is not expected"),
-    ("{{ x.replace('a') }}", "1: replace: expected 2 arguments"),
+    ("{{ x.replace('a', 'b', 1) }}", "1: replace: the argument after the last is not expected"),
+    ("{{ 1 < 2 < 3 }}", "1: '<' is not supported here, expected }}"),
+    ("{{ (1, 2) }}", "1: ',' is not supported here, expected \\)"),
+    ("{{ 0.5 }}", "1: a number is not in plain decimal digits, 18 at most, without a fraction"),
+    ("{{ x.keys() }}", "1: the method 'keys' is not supported"),
+    ("{{ x | select }}", "1: the filter 'select' is not supported"),
+    ("{{ x is number }}", "1: the test 'number' is not supported"),
+    ("{{ namespace(1) }}", "1: '\\)' is not supported here, expected ="),
+    ("{% for (a, b) in x %}{% endfor %}", "1: '\\(' is not supported here, expected the name of a variable"),
     ("{{ 'a' 'b' }}", "1: '.' is not supported here"),
     ("{{ '\\x41' }}", "1: this escape in a string is not supported"),
     ("{{ 1e3 }}", "1: a number is not in plain decimal digits"),
@@ -234,38 +232,25 @@ REFUSED = [
 ]
 # What is refused when it is reached, since jinja2 prints what depends on its version, or takes without end.
 STOPPED = [
-    ("{{ range(3) }}", "1: a range, a tuple or a view of a dict cannot be printed"),
+    ("{{ range(3) }}", "1: a range or a part of items\\(\\) cannot be printed"),
     ("{{ [1] | map('string') }}", "1: an iterator cannot be printed"),
     ("{{ namespace() }}", "1: a namespace cannot be printed"),
-    ("{{ (1, 2) }}", "1: a range, a tuple or a view of a dict cannot be printed"),
-    ("{{ (1,) | tojson }}", "1: a range, a tuple or a view of a dict cannot be printed"),
-    ("{{ messages[2].d.items() | list }}", "1: a range, a tuple or a view of a dict cannot be printed"),
-    ("{{ [namespace()] }}", "1: a namespace within another value is not supported"),
+    ("{{ messages[2].d.items() | list }}", "1: a range or a part of items\\(\\) cannot be printed"),
     ("{% set n = namespace(x=1) %}{% for m in messages if n.x %}{% endfor %}",
      "1: a namespace in the condition of a loop is not supported"),
     ("{{ 'x'['__class__'] }}{{ x.__class__ }}", "1: the attribute '__class__' of a text is not supported"),
     ("{{ messages[2].d.__class__ }}", "1: the attribute '__class__' of a dict is not supported"),
-    ("{{ 'straße'.upper() }}", "1: upper of 'ß' is not supported"),
-    ("{{ 'ΟΣ' | lower }}", "1: lower of 'Σ' is not supported"),
-    ("{{ 'İ'.lower() }}{{ 1 }}", "1: lower of 'İ' is not supported"),
-    ("{{ 'ﬃ'.title() }}", "1: title of 'ﬃ' is not supported"),
-    ("{{ 1.5 // 1 }}", "1: '//' of a number and a whole number cannot be computed"),
-    ("{{ 1.5 * 900000000000000000.0 " + "* 900000000000000000.0 " * 20 + "}}", "1: a number is beyond the range"),
-    ("{{ [1] < [2] }}", "1: a list and a list have no order"),
+    ("{{ [1] < [2] }}", "1: a list and a list have no order here"),
     ("{{ {1: 2} }}", "1: the key of a dict is a whole number"),
-    ("{{ 'ab'.replace('', '-') }}", "1: replace: an empty text is not supported"),
-    ("{{ 'ab'.startswith(('a', 'b')) }}", "1: startswith: the argument 1 is a range, a tuple or a view"),
-    ("{{ '1.5' | int }}", "1: the filter int of this text is not supported"),
-    ("{{ messages | map(attribute='a.b') | list }}", "1: map: expected the name of a filter, or an attribute"),
+    ("{{ 'ab'.replace('', '-') }}", "1: replace: the argument 1 is empty, expected a text to look for"),
+    ("{{ messages | map(attribute='a.b') | list }}", "1: map: an attribute with dots or digits is not supported"),
     ("{{ 1 | tojson(true) }}", "1: tojson: the argument 1 is true or false, expected none"),
     ("{{ 1" + " + 1" * 300 + " }}", "1: is nested in more than 200 levels"),
-    ("{% set x = [] %}" + "{% set x = [x] %}" * 300,
-     "1: a value is nested in more than 200 levels"),
     ("{{ messages[0].get }}", "1: the attribute 'get' of a dict is not supported"),
     ("{{ 'x'.index }}", "1: the attribute 'index' of a text is not supported"),
     ("{{ messages[0].pop }}", "1: the attribute 'pop' of a dict is not supported"),
-    ("{{ '%s' % 'a' }}", "1: '%' of a text and a text cannot be computed"),
-    ("{{ 'a' is sameas 'a' }}", "1: the test sameas of a text is not supported"),
+    ("{{ '%s' % 'a' }}", "1: '%' is applied to a text"),
+    ("{{ 'a' is sameas 'a' }}", "1: sameas a text is not supported, expected true, false or none"),
     ("{{ 900000000000000000 * 11 }}", "1: a number needs more than 64 bits"),
     ("{{ -900000000000000000 * 11 }}", "1: a number needs more than 64 bits"),
     ("{% for x in [1] %}{{ loop.cycle('a') if false }}{{ loop.changed }}{% endfor %}", "the method 'cycle'"),
@@ -276,9 +261,26 @@ STOPPED = [
      "[23]: the template needs more than 20000000 steps: it may have no end"),
     ("{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
      "1: the template needs more than 20000000 steps"),
-    ("{{ 'ab' * 9 }}", "1: '\\*' of a text and a whole number cannot be computed"),
+    ("{{ 'ab' * 9 }}", "1: '\\*' is applied to a text"),
     ("{% set ns = namespace(x=[]) %}{% for i in range(900) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
      "1: a value is nested in more than 200 levels"),
+    ("{{ [namespace()] }}", "1: a namespace cannot be printed"),
+    ("{{ 'stra\u00dfe'.upper() }}", "1: upper of '\u00df' is not supported"),
+    ("{{ messages[1].content | lower }}", "1: lower of '\u00df' is not supported"),
+    ("{{ '\u00e9'.title() }}", "1: title of '\u00e9' is not supported"),
+    ("{{ ' a b '.split() }}", "1: split: expected 1 arguments"),
+    ("{{ ' a b '.split(none) }}", "1: split: the argument 1 is none, expected a text"),
+    ("{{ 'a'.replace('a') }}", "1: replace: expected 2 arguments"),
+    ("{{ '1.5' | int }}", "1: the filter int of this text is not supported"),
+    ("{{ 'x' | int }}", "1: the filter int of this text is not supported"),
+    ("{{ messages[3].f * 3 }}", "1: '\\*' is applied to a number"),
+    ("{{ 2 * messages[3].f }}", "1: \\*: the argument 1 is a number, expected a whole number"),
+    ("{{ messages[3].f < 3 }}", "1: a number and a whole number have no order here"),
+    ("{% for x in [1] %}{{ loop.previtem }}{% endfor %}", "1: the attribute 'previtem' of a loop is not supported"),
+    ("{{ [] is sameas [] }}", "1: sameas a list is not supported, expected true, false or none"),
+    ("{{ 5['x'] }}", "1: the attribute 'x' of a whole number is not supported"),
+    ("{% set a = namespace(x=[]) %}{% set b = namespace(x=[]) %}{% for i in range(900) %}{% set a.x = [a.x] %}"
+     "{% set b.x = [b.x] %}{% endfor %}{{ a.x == b.x }}", "1: is nested in more than 200 levels"),
 ]
 
 
@@ -378,7 +380,7 @@ def expressions():
     """All expressions in one template."""
     all = cases(EXPRESSIONS)
     compare(PARTS + ''.join('{{ %s }}\n;;' % e for e in all), 'expressions')
-    return len(all) > 300
+    return len(all) > 250
 
 
 def statements():
