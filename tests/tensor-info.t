@@ -109,7 +109,8 @@ attribute() { value "['attributes']['$1']"; }
 is 'names that are not UTF-8, and become equal' "$(grep '^  ?t?' text | xargs)" '?t? 1 ?t? (10) 2'
 is 'numbers that are not finite' "$(attribute inf) $(attribute nan)" 'None None'
 is '... large numbers' "$(attribute whole) $(attribute huge)" '-9007199254740991 1e+300'
-is '... integers that a double does not hold' "$(attribute low) $(attribute high)" '-9223372036854775807 18446744073709551615'
+is '... integers that a double does not hold' "$(attribute low) $(attribute high)" \
+	'-9223372036854775807 18446744073709551615'
 is '... large extents' "$(value '["datasets"][0]["shape"]')" '[1152921504606846977]'
 is 'a calibration of another program' "$(attribute calibration) $(attribute evaluation)" 'of a sensor 3.5'
 is 'control characters and marks of direction' "$(sed -n 's/^  e?s?  *//p' text)" 'a?b?c?d?é世'

@@ -326,8 +326,7 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 		const size_t end = g + 1 < groups ? (g + 1) * group : steps;
 		__m512i dot[ROWS][2];
 
-		for (int i = 0; i < ROWS; i++)
-			dot[i][0] = dot[i][1] = _mm512_setzero_si512();
+		memset(dot, 0, sizeof dot);
 		for (; s < end; s++) {
 			const __m512i w0 = _mm512_loadu_si512(panel + s * PANEL * STEP);
 			const __m512i w1 = _mm512_loadu_si512(panel + s * PANEL * STEP + 64);
