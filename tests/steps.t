@@ -347,7 +347,7 @@ no 'real: no model' 2 'MODEL is expected: smollm2 or gemma3' "$real"
 no '... another model' 2 'llama: is no model of this script' "$real" llama
 no '... another pipeline' 2 'nosuch: is no pipeline of' "$real" gemma3 nosuch
 for m in smollm2 gemma3; do
-	no "$m without its model" 1 "$m/model.h5: is not there: a run without --status fetches it" "$real" $m --status
+	no "$m without its model" 1 "$m/model.h5: is not there: a run without --status makes it" "$real" $m --status
 	ok '... it cannot be fetched' \
 		sh -c '! content= PATH="$1:$PATH" "$2" $3 2>said && grep -q "cannot be fetched by python3" said' \
 		x "$tmp/index/bin" "$real" $m
@@ -362,6 +362,23 @@ for m in smollm2 gemma3; do
 	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq-table3" -name table3.tsv | wc -l)" 1
 	ok '... once' sh -c 'content= PATH="$1:$PATH" "$2" $3 dpq-table3 A B 2>said && ! grep fetching said' \
 		x "$tmp/index/bin" "$tmp/real/pipelines/real.sh" $m
+done
+no 'another form' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as none
+no '... none' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as
+no '... not made' 1 'gemma3/scaled.h5: is not there: a run without --status makes it' \
+	"$real" gemma3 --as=scaled --status
+for form in scaled:smooth-scale rotated:hadamard-rotate; do
+	tool=${form#*:} form=${form%:*} runs=2
+	[ $form = scaled ] || runs=3
+	printf '#!/bin/sh\necho "$@" >"%s"\n{ cat "%s"; echo $0; } >"$6"\n' \
+		"$tmp/changed" "$tmp/m.h5" >real/bin/$tool
+	ok "$form: made" "$tmp/real/pipelines/real.sh" --as $form gemma3 dpq-table3 A B
+	is '... from the model' "$(cut -d ' ' -f 2- changed)" \
+		"1 -q $PTQ_RESULTS/gemma3/model.h5 -o $PTQ_RESULTS/gemma3/$form.h5"
+	rm changed
+	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq-table3" -name table3.tsv | wc -l)" $runs
+	ok '... once' sh -c '"$1" --as $2 gemma3 dpq-table3 A B && ! test -e changed' \
+		x "$tmp/real/pipelines/real.sh" $form
 done
 is 'smollm2.sh: the same commands' "$("$tmp/tools/pipelines/smollm2.sh" dpq-table4 A --dry-run 2>/dev/null | cksum)" \
 	"$("$real" smollm2 dpq-table4 A --dry-run 2>/dev/null | cksum)"

@@ -126,8 +126,6 @@ static int64_t source_of(const struct stack *s, enum role role, const int64_t at
 {
 	switch (role) {
 	case ROLE_OUTPUT:
-		if (s->kv_heads != s->heads)
-			return RESIDUAL_NONE;
 		return at[ROLE_V] == RESIDUAL_NONE ? at[ROLE_QKV] : at[ROLE_V];
 	case ROLE_DOWN:
 		return at[ROLE_GATE] == RESIDUAL_NONE && s->activation != ACTIVATION_RELU ? RESIDUAL_NONE :
@@ -136,6 +134,11 @@ static int64_t source_of(const struct stack *s, enum role role, const int64_t at
 	case ROLE_EXPERT_DOWN:	return at[ROLE_EXPERT_UP];
 	default:		return RESIDUAL_NONE;
 	}
+}
+
+size_t residual_channel(const struct residual_layer *l, size_t j)
+{
+	return j / (l->shared * l->width) * l->width + j % l->width;
 }
 
 void residual_block(struct residual *r, const struct config *c, const struct stack *s, size_t block)
@@ -153,10 +156,13 @@ void residual_block(struct residual *r, const struct config *c, const struct sta
 		struct residual_layer l = { .stack = s, .out = stack_out(s, row->role),
 			.in = stack_in(s, row->projection), .columns = columns, .rows = rows,
 			.reads = reads, .adds = adds, .norm = RESIDUAL_NONE, .role = row->role,
-			.source = source_of(s, row->role, at) };
+			.source = source_of(s, row->role, at),
+			.shared = 1, .width = stack_in(s, row->projection) };
 
 		if (!stack_has(s, block, row))
 			continue;
+		if (row->role == ROLE_OUTPUT && s->kv_heads)
+			l.shared = s->heads / s->kv_heads, l.width = s->head_dim;
 		if (rows == CHANNELS_VALUE)
 			l.first = l.out - stack_out(s, ROLE_V);
 		if (rows == CHANNELS_RESIDUAL)

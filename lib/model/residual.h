@@ -62,10 +62,12 @@ struct residual_layer {
 	enum role role;		/* role in a block; ROLES: outside the blocks */
 	/*
 	 * Index of a layer with outputs (from its row `first` on) to which the inputs are proportional,
-	 * channel by channel, or RESIDUAL_NONE: values, if each head has its own; the layer multiplied by a
-	 * gate, or the input of a ReLU.
+	 * channel by channel, or RESIDUAL_NONE: values; the layer multiplied by a gate, or the input of a
+	 * ReLU. residual_channel() has the output of an input.
 	 */
 	int64_t source;
+	size_t shared, width;	/* `shared` groups of `width` inputs in sequence have the same outputs:
+				 * query heads with one head of values. 1, in: each input has its own */
 };
 
 struct residual {
@@ -81,6 +83,8 @@ void residual_position(struct residual *r, const struct config *c);
 void residual_images(struct residual *r, const struct config *c);
 void residual_block(struct residual *r, const struct config *c, const struct stack *s, size_t block);
 void residual_end(struct residual *r, const struct config *c);
+/* The output of the source, counted from its row `first`, to which input j of the layer is proportional. */
+size_t residual_channel(const struct residual_layer *l, size_t j);
 /* The layers and norms that the part has. Fatal error on a block that the config does not have. */
 struct residual residual_of(const struct part *part, const struct config *c);
 void residual_free(struct residual *r);

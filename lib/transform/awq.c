@@ -164,8 +164,9 @@ double *awq_source(void *arg, const struct part *part, const struct residual *he
 {
 	const struct residual_layer *l = &here->layer[i];
 	struct layer layer = layer_read(part, l->path, l->out, l->in);
-	/* After an online Hadamard, input channels are not the channels of the source. */
-	const bool fits = !layer.linear.rotation_in.hadamard && awq_clips(arg, l);
+	/* After an online Hadamard, input channels are not the channels of the source. Of values that
+	 * several heads share, the search would need the mean over these heads. */
+	const bool fits = !layer.linear.rotation_in.hadamard && l->shared == 1 && awq_clips(arg, l);
 
 	layer_free(&layer);
 	return fits ? search(arg, part, 1, &l) : NULL;

@@ -284,7 +284,7 @@ static void rotate_keys(const struct filter *f, const struct residual *here, siz
 	}
 }
 
-/* The factors between each layer and its source; NULL: none. */
+/* The divisors of the outputs of each layer's source; NULL: none. */
 static double **read_sources(const struct rewrite *r, const struct filter *f, const struct residual *here)
 {
 	double **factor = xalloc(here->layers, sizeof *factor);
@@ -298,15 +298,27 @@ static double **read_sources(const struct rewrite *r, const struct filter *f, co
 	return factor;
 }
 
+/* The divisors of the layer's inputs. */
+static double *input_divisors(const struct residual_layer *l, const double output[])
+{
+	double *y = xalloc(l->in, sizeof *y);
+
+	for (size_t j = 0; j < l->in; j++)
+		y[j] = output[residual_channel(l, j)];
+	return y;
+}
+
 static void change_layers(const struct rewrite *r, const struct filter *f, const struct residual *here,
 	const struct wide_norm *norm)
 {
-	double **columns = read_sources(r, f, here);
+	double **divisor = read_sources(r, f, here), **columns = xalloc(here->layers, sizeof *columns);
 	const double **rows = xalloc(here->layers, sizeof *rows);
 
 	for (size_t i = 0; i < here->layers; i++)
-		if (columns[i])
-			rows[here->layer[i].source] = columns[i];
+		if (divisor[i]) {
+			rows[here->layer[i].source] = divisor[i];
+			columns[i] = input_divisors(&here->layer[i], divisor[i]);
+		}
 	for (size_t i = 0; i < here->layers; i++) {
 		const struct residual_layer *l = &here->layer[i];
 		const struct change c = { l, l->norm < 0 ? NULL : &norm[l->norm], columns[i], rows[i],
@@ -323,8 +335,8 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 		(l->vector ? change_vector : change_layer)(r, f, &c);
 	}
 	for (size_t i = 0; i < here->layers; i++)
-		free(columns[i]);
-	free(columns), free(rows);
+		free(divisor[i]), free(columns[i]);
+	free(divisor), free(columns), free(rows);
 }
 
 static void change_part(const struct rewrite *r, const struct filter *f, const struct residual *here)

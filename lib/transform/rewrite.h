@@ -27,8 +27,8 @@ struct rewrite {
 	/* Sets the factors of the i-th norm of a part, in addition to `change`. NULL: no function. */
 	void (*norm)(void *arg, const struct part *part, const struct residual *here, size_t i,
 		struct wide_norm *norm);
-	/* Returns the divisors of the inputs of the i-th layer, which has a source: [in], freed by the
-	 * caller, or NULL. NULL: no function. */
+	/* Returns the divisors of the outputs of the source of the i-th layer, from row `first` on: [in /
+	 * shared], freed by the caller, or NULL. NULL: no function. */
 	double *(*source)(void *arg, const struct part *part, const struct residual *here, size_t i);
 	/* finish() changes a layer after `norm` and `source`, if needs_finish() returns true. It may change
 	 * the function of the model. by: the factors that are in w. */

@@ -84,3 +84,79 @@ def linked(source):
     with copied(source, "link.h5") as f:
         del f["lm_head/weight"]
         f["lm_head/weight"] = f["model/embed_tokens/weight"]
+
+
+def random_factors(ref, name, after):
+    a, b = h5py.File(f"{ref}/{name}.h5"), h5py.File(after)
+    w = lambda f, p: f[p]["weight"][()].astype("f8")
+    heads, kv, d = 4, 2, a["model/layers/0/self_attn/v_proj/weight"].shape[0] // 2
+    logs = []
+    for i in range(2):
+        p = f"model/layers/{i}/"
+        before, middle = (w(a, p + n) / w(b, p + n) for n in ("input_layernorm", "post_attention_layernorm"))
+        value, up = (w(a, p + n) / w(b, p + n) * s for n, s in (("self_attn/v_proj", before), ("mlp/up_proj", middle)))
+        value, up = np.median(value, 1), np.median(up, 1)
+        spread = value.reshape(kv, 1, d).repeat(heads // kv, 1).ravel()
+        want = {
+            "self_attn/q_proj": before,
+            "self_attn/k_proj": before,
+            "self_attn/v_proj": before / value[:, None],
+            "self_attn/o_proj": spread,
+            "mlp/gate_proj": middle,
+            "mlp/up_proj": middle / up[:, None],
+            "mlp/down_proj": up,
+        }
+        for n, s in want.items():
+            x = w(a, p + n) * s
+            assert abs(w(b, p + n) - x).max() <= 2e-6 * abs(x).max(), n
+        logs += [np.log2(s) for s in (before, middle, value, up)]
+    for p in "model/norm", "model/embed_tokens", "lm_head":
+        assert np.array_equal(a[p]["weight"][()], b[p]["weight"][()]), p
+    assert len({tuple(x[:8]) for x in logs}) == len(logs)  # each norm and layer has its own
+    x = np.concatenate(logs)
+    assert x.min() > -1e-6 and x.max() < 0.5 + 1e-6
+    # uniform: mean 1/4 and variance 1/48, within four standard errors; fourth central moment 1/1280
+    n = len(x)
+    assert abs(x.mean() - 0.25) < 4 * (1 / 48 / n) ** 0.5
+    assert abs(x.var() - 1 / 48) < 4 * ((1 / 1280 - 1 / 48**2) / n) ** 0.5
+
+
+GRID = 4, 16  # columns, levels
+
+
+def block_weights(f):
+    found = []
+    f.visititems(
+        lambda p, o: found.append(p) if p.endswith("/weight") and o.ndim == 2 and any(c.isdigit() for c in p) else None
+    )
+    return found
+
+
+def levels(w):
+    """The levels of each group of a weight: from its smallest to its largest number. [out, groups, levels]"""
+    v = w.reshape(len(w), -1, GRID[0]).astype("f8")
+    low, high = v.min(2, keepdims=True), v.max(2, keepdims=True)
+    return (low + (high - low) / (GRID[1] - 1) * np.arange(GRID[1])).astype("f4")
+
+
+def on_grid(source, path):
+    """Rounds the weights of the blocks to the nearest level of their group."""
+    with copied(source, path) as f:
+        for p in block_weights(f):
+            w = f[p][()]
+            grid = levels(w)
+            i = abs(w.reshape(*grid.shape[:2], -1, 1) - grid[:, :, None]).argmin(3)
+            f[p][...] = np.take_along_axis(grid, i, 2).reshape(w.shape)
+
+
+def still(name, *end):
+    """The share of weights on the grid of on_grid(); with `end` the layers of which any is."""
+    kept, count, layers = 0, 0, set()
+    with h5py.File(name + "-grid.h5") as a, h5py.File(name + "-off.h5") as b:
+        for p in block_weights(a):
+            grid, w = levels(a[p][()]), b[p][()]
+            same = (w.reshape(*grid.shape[:2], -1, 1) == grid[:, :, None]).any(3)
+            kept, count = kept + same.sum(), count + same.size
+            if same.any():
+                layers.add("/".join(p.split("/")[-3:-1]))
+    print(",".join(sorted(layers)) if end else kept / count)
