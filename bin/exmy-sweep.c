@@ -4,11 +4,12 @@
  *
  *	error(sigma) = E[(x - x̂)²],  x ~ N(0, sigma²) truncated to [-1, 1],
  *
- * with the grid scaled to the same range. The error is exact, from Gaussian partial moments, and on
- * request also sampled. Also the sigma of the largest lead of each format and the sigma where two formats
- * change order. With a model: the sigma of its channels, by layer, and the error of each format on its
- * weights. FPE2M2 figures 3, 9.
+ * or x uniform in [-1, 1], with the grid scaled to the same range. The error is exact, from Gaussian partial
+ * moments, and on request also sampled. Also the sigma of the largest lead of each format and the sigma where
+ * two formats change order. With a model: the sigma of its channels, by layer, and the error of each format
+ * on its weights. FPE2M2 figures 3, 9, appendix B.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -24,12 +25,14 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.optional = true,
 	.about = "Computes the mean squared error of number formats on Gaussian weights of each "
-		"sigma. Weights are scaled so that the largest is 1. With a MODEL (- for standard "
-		"input) also computes the sigma of its output channels and the error of each format "
+		"sigma, or on uniform weights. Weights are scaled so that the largest is 1. With a "
+		"MODEL (- for standard input) also computes the sigma of its output channels and the error of each format "
 		"on them. Writes a file of kind sweep; --tsv prints one of its tables instead.",
 	.examples = "  exmy-sweep --formats int5,e1m3,e2m2,e3m1 --tsv\n  exmy-sweep --tsv --table crossover\n"
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };
+
+static const char *const densities[] = { "gauss", "uniform", NULL };
 
 /* Values of the options. */
 struct settings {
@@ -37,7 +40,7 @@ struct settings {
 	size_t samples, seed;
 	double low, high;		/* band */
 	enum sweep_table table;
-	bool ties_away, tsv, json;
+	bool uniform, ties_away, tsv, json;
 	struct selection layers;
 };
 
@@ -50,7 +53,8 @@ static void check_sweep(struct settings *set, const struct command *c)
 {
 	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
 
-	option_without_effect(5, (struct option_without_effect[]){
+	option_without_effect(6, (struct option_without_effect[]){
+		{ set->uniform, "sigma", "--density uniform" },
 		{ !model, "layers", "no MODEL" },
 		{ !set->samples, "seed", "no --monte-carlo" },
 		{ !model && !set->plot, "band", "neither MODEL nor --plot" },
@@ -58,9 +62,24 @@ static void check_sweep(struct settings *set, const struct command *c)
 		{ set->json, "tsv", "--json" } });
 	if (prints(set) && of_model && !model)
 		misuse("--table %s needs a MODEL", sweep_tables[set->table]);
+	if (set->uniform && set->plot)
+		misuse("--density uniform has one sigma, --plot draws curves over it");
+	if (set->uniform && prints(set) && (set->table == SWEEP_BEST || set->table == SWEEP_CROSSOVER))
+		misuse("--density uniform has one sigma, --table %s searches for one",
+			sweep_tables[set->table]);
 	if (set->plot && c->output && !strcmp(set->plot, c->output))
 		misuse("--plot and -o are both %s", set->plot);
 	sweep_band(set->band, &set->low, &set->high);
+}
+
+/* --sigma, or the one point of a uniform density; free() it. */
+static double *sigmas_of(const struct settings *set, size_t *points)
+{
+	double *sigma = sweep_sigmas(set->uniform ? "1" : set->sigmas, points);
+
+	if (set->uniform)
+		*sigma = INFINITY;
+	return sigma;
 }
 
 /* Writes all tables to the file, one to standard output, curves to the plot. out may be NULL. */
@@ -83,6 +102,8 @@ int main(int argc, char *argv[])
 			.default_value = "e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1" },
 		{ 0, "sigma", OPTION_TEXT(&set.sigmas), "LIST",
 			"LOW:HIGH:STEP or a,b,...", .default_value = "0.02:0.5:0.01" },
+		{ 0, "density", OPTION_EITHER(&set.uniform, densities), NULL, "density of the weights",
+			.default_value = "gauss" },
 		OPTION_TIES(&set.ties_away),
 		{ 0, "monte-carlo", OPTION_SIZE(&set.samples), "N",
 			"also sample N weights per point", .max = 1 << 30 },
@@ -103,11 +124,10 @@ int main(int argc, char *argv[])
 
 	check_sweep(&set, &c);
 	struct sweep s = sweep_begin(set.formats, set.ties_away, set.low, set.high, &set.layers);
-	double *sigma = sweep_sigmas(set.sigmas, &points);
-	struct filter f = { .in = NULL };
+	double *sigma = sigmas_of(&set, &points);
+	struct filter f = c.operands ? filter_open(c.operand[0], "model", NULL, NULL) :
+		(struct filter){ .in = NULL };
 
-	if (c.operands)
-		f = filter_open(c.operand[0], "model", NULL, NULL);
 	filter_config(&f);
 	if (prints(&set))
 		output_stdout_check(c.output);

@@ -25,6 +25,23 @@ exmy-sweep --tsv --sigma 0.1,0.2 --formats e2m2,int4 --monte-carlo 20000 --seed 
 ok 'samples lie within four standard errors' awk 'NR > 1 && ($6 - $4) ^ 2 > 16 * $7 ^ 2 { exit 1 }' sampled
 ok 'a sample has a standard error' awk 'NR > 1 && !($7 > 0) { exit 1 }' sampled
 
+# --- a uniform density ---
+formats=e1m1,e1m2,e1m3,e1m4,e2m1,e2m2,e2m3,e2m4,e3m1,e3m2,e3m3,int4,nf4,uint3
+exmy-sweep --json --density uniform --formats $formats --monte-carlo 100000 >curve.json
+exmy-sweep --json --table values --formats $formats >values.json
+ok 'uniform weights: errors from gaps between values, four times less with a bit more of mantissa; samples' \
+	py uniform curve.json values.json
+exmy-sweep -q --density uniform --formats $formats -o uniform.h5
+is '... in a file: no best sigma and no crossover' "$(h5ls uniform.h5 | cut -d ' ' -f 1 | xargs)" 'curve values'
+for t in best crossover; do
+	no "... nor a table $t" 2 "--density uniform has one sigma, --table $t searches for one" \
+		exmy-sweep --tsv --density uniform --table $t
+done
+no '... nor a plot' 2 '--density uniform has one sigma, --plot draws curves' \
+	exmy-sweep --tsv --density uniform --plot x.svg
+exmy-sweep --tsv --density uniform --sigma 0.1 --formats e2m1 >line 2>err
+ok '... nor --sigma' grep -q 'warning.*--sigma' err
+
 # values: by the lists and rules of docs/format.md, and as the tools read them in a layer
 exmy-sweep --json --table values --formats "$(py formats)" >values.json
 ok 'values follow the rules and lists of docs/format.md' py values "$top/docs/format.md"

@@ -163,29 +163,8 @@ static void add_best(struct sweep *s, const struct gauss g[])
 	free(other);
 }
 
-void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number)
+static void add_crossovers(struct sweep *s, const struct gauss g[])
 {
-	struct gauss *g = xalloc(s->formats, sizeof *g);
-	double (*sampled)[2] = xalloc(s->formats * n, sizeof *sampled);
-
-	for (size_t f = 0; f < s->formats; f++)
-		g[f] = gauss_of(&s->format[f]);
-	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (samples)
-	for (size_t i = 0; i < s->formats * n; i++) {
-		sampled[i][0] = sampled[i][1] = NAN;
-		if (samples)
-			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number,
-				&sampled[i][1]);
-	}
-	for (size_t f = 0; f < s->formats; f++)
-		for (size_t i = 0; i < n; i++) {
-			const double e = gauss_error(&g[f], sigma[i]), *sample = sampled[f * n + i];
-
-			table_row(&s->table[SWEEP_CURVE], (const char *[]){ s->format[f].name },
-				(double[]){ s->format[f].bits, sigma[i], e, e / gauss_second_moment(sigma[i]),
-				sample[0], sample[1] });
-		}
-	add_best(s, g);
 	for (size_t a = 0; a < s->formats; a++)
 		for (size_t b = a + 1; b < s->formats; b++) {
 			double from = MIN, x;
@@ -202,6 +181,36 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 				from = beyond;
 			}
 		}
+}
+
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number)
+{
+	struct gauss *g = xalloc(s->formats, sizeof *g);
+	double (*sampled)[2] = xalloc(s->formats * n, sizeof *sampled);
+	const bool uniform = n && isinf(sigma[0]);
+
+	for (size_t f = 0; f < s->formats; f++)
+		g[f] = gauss_of(&s->format[f]);
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (samples)
+	for (size_t i = 0; i < s->formats * n; i++) {
+		sampled[i][0] = sampled[i][1] = NAN;
+		if (samples)
+			sampled[i][0] = gauss_sampled(&s->format[i / n], sigma[i % n], samples, number,
+				&sampled[i][1]);
+	}
+	for (size_t f = 0; f < s->formats; f++)
+		for (size_t i = 0; i < n; i++) {
+			const double e = gauss_error(&g[f], sigma[i]), *sample = sampled[f * n + i];
+			const double square = gauss_second_moment(sigma[i]);
+
+			table_row(&s->table[SWEEP_CURVE], (const char *[]){ s->format[f].name },
+				(double[]){ s->format[f].bits, uniform ? sqrt(square) : sigma[i], e,
+				e / square, sample[0], sample[1] });
+		}
+	if (!uniform) {
+		add_best(s, g);
+		add_crossovers(s, g);
+	}
 	free(g);
 	free(sampled);
 }

@@ -19,13 +19,13 @@
 #include "num/format.h"
 
 /*
- * Gaussian weights: `curve` has format, bits, sigma, error, error over the weights' variance, and the error
- * of a sample with its standard error. `best` has the sigma at which a format is best compared with the
- * others of as many bits, and their smallest error over its own. `crossover` has the sigmas at which two
- * formats of as many bits change order. Formats alone: `values` has the value of each code, before zero point
- * and scale. A model: `layer` has the distribution of sigma over the channels of each layer and of all
- * layers, and the share of channels in low .. high. `error` has the error of each format in each layer, with
- * one scale per channel.
+ * Gaussian or uniform weights: `curve` has format, bits, sigma, error, error over the weights' variance,
+ * and the error of a sample with its standard error. `best` has the sigma at which a format is best
+ * compared with the others of as many bits, and their smallest error over its own. `crossover` has the
+ * sigmas at which two formats of as many bits change order. Formats alone: `values` has the value of each
+ * code, before zero point and scale. A model: `layer` has the distribution of sigma over the channels of
+ * each layer and of all layers, and the share of channels in low .. high. `error` has the error of each
+ * format in each layer, with one scale per channel.
  */
 enum sweep_table {
 	SWEEP_CURVE, SWEEP_BEST, SWEEP_CROSSOVER, SWEEP_VALUES, SWEEP_LAYER, SWEEP_ERROR, SWEEP_TABLES
@@ -56,7 +56,8 @@ void sweep_free(struct sweep *s);
 double *sweep_sigmas(const char *text, size_t *n);
 /* Parses "LOW:HIGH"; anything else is a misuse(). */
 void sweep_band(const char *text, double *low, double *high);
-/* samples: random weights for each point, 0: none. number: the seed. */
+/* samples: random weights for each point, 0: none. number: the seed. One infinite sigma: uniform weights,
+ * whose `curve` has their standard deviation 1/√3 as sigma; `best` and `crossover` get no rows. */
 void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number);
 /* Adds the selected linear layers of a part. A weight that is not finite is a fatal error. */
 void sweep_part(void *sweep, const struct filter *f);

@@ -124,9 +124,10 @@ double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t se
 		size_t c = n - k < SAMPLES ? n - k : SAMPLES;
 
 		for (size_t i = 0; i < c; i++) {
-			double p = low + (1 - 2 * low) * random_uniform(&r, k + i);
+			const double u = random_uniform(&r, k + i);
 
-			x[i] = sigma * gsl_cdf_ugaussian_Pinv(p);
+			x[i] = isinf(sigma) ? 2 * u - 1 :
+				sigma * gsl_cdf_ugaussian_Pinv(low + (1 - 2 * low) * u);
 		}
 		format_quantize(f, c, code, y, x, scale, zero);
 		for (size_t i = 0; i < c; i++) {

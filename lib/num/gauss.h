@@ -10,7 +10,7 @@
  *
  * Calling sequence: gauss_of() for each format, then the other functions.
  *
- * Source: FPE2M2 section 3.3, figure 3.
+ * Source: FPE2M2 section 3.3, figure 3; appendix B for the uniform distribution.
  */
 #ifndef NUM_GAUSS_H
 #define NUM_GAUSS_H

@@ -167,3 +167,27 @@ def every_digit():
             n,
             int(c),
         ), (n, c, v)
+
+
+def uniform(curve, values):
+    """Between two values, the integral of the squared distance to the nearer one is gap³/12; the density is 1/2."""
+    curve, values = (json.load(open(n))["rows"] for n in (curve, values))
+    cubes, last, top = {}, {}, {}
+    for r in curve:
+        f = r["format"]
+        assert abs(r["sigma"] - 3**-0.5) < 1e-15 and abs(r["relative"] / r["error"] - 3) < 1e-12, f
+        assert 0 < r["sampled_se"] < r["error"] / 100 and abs(r["sampled"] - r["error"]) < 4 * r["sampled_se"], f
+        if f.startswith("uint"):
+            continue
+        top[f] = max(v["value"] for v in values if v["format"] == f)
+        x = np.unique([v["value"] for v in values if v["format"] == f and v["value"] >= -top[f]])
+        cubes[f], last[f] = (np.diff(x) ** 3).sum(), x[-1] - x[-2]
+        assert abs(cubes[f] / top[f] ** 3 / 24 / r["error"] - 1) < 1e-12, f
+    pairs = 0
+    for f in cubes:
+        g = re.sub(r"m(\d)$", lambda m: f"m{int(m[1]) + 1}", f)
+        if f[0] == "e" and g in cubes:
+            # up to the largest value of ExMy, which ExM(y+1) has too; it has one gap more at each end
+            assert top[g] == top[f] + last[g] and abs(cubes[f] / (cubes[g] - 2 * last[g] ** 3) - 4) < 1e-12, f
+            pairs += 1
+    assert pairs == 8
