@@ -26,8 +26,9 @@ static const struct tool tool = {
 	.optional = true,
 	.about = "Computes the mean squared error of number formats on Gaussian weights of each "
 		"sigma, or on uniform weights. Weights are scaled so that the largest is 1. With a "
-		"MODEL (- for standard input) also computes the sigma of its output channels and the error of each format "
-		"on them. Writes a file of kind sweep; --tsv prints one of its tables instead.",
+		"MODEL (- for standard input) also computes the sigma of its output channels and "
+		"the error of each format on them. Writes a file of kind sweep; --tsv prints one of "
+		"its tables instead.",
 	.examples = "  exmy-sweep --formats int5,e1m3,e2m2,e3m1 --tsv\n  exmy-sweep --tsv --table crossover\n"
 		"  exmy-sweep --formats int4,e2m1,nf4 --plot errors.svg -o sweep.h5 model.h5",
 };

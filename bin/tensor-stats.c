@@ -24,7 +24,8 @@ static const struct tool tool = {
 	.about = "Prints, for each linear layer, its storage, bits per weight, sigma, standard "
 		"deviation, kurtosis, largest magnitude and incoherence, of the effective weight if "
 		"the layer is quantized; the last row is for all layers. For a file of Hessians: the "
-		"magnitudes of the inputs of each layer, by channel, and their kurtosis.",
+		"magnitudes of the inputs of each layer, by channel, and their kurtosis. --channels: "
+		"the root mean square and the largest magnitude of each input channel.",
 	.examples = "  tensor-stats model.h5\n  dpq-run -q --compensate none model.h5 "
 		"| tensor-stats --layers '*/down_proj'\n"
 		"  tensor-stats hess.h5",
@@ -33,9 +34,10 @@ static const struct tool tool = {
 int main(int argc, char *argv[])
 {
 	struct selection layers;
-	bool json;
+	bool channels, json;
 	const struct option_row rows[] = {
 		OPTION_LAYERS(&layers),
+		{ 0, "channels", OPTION_BOOL(&channels), NULL, "a row for each input channel" },
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
@@ -45,7 +47,7 @@ int main(int argc, char *argv[])
 
 	struct filter f = filter_open(c.operand[0], "model|hessian", NULL, NULL);
 	struct output *out = record_open(c.output, f.part);
-	struct stats_table stats = stats_table_begin(part_kind(f.part), &layers);
+	struct stats_table stats = stats_table_begin(part_kind(f.part), channels, &layers);
 
 	filter_config(&f);
 	model_filter(&f, stats_table_part, &stats);

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # outliers.sh [MODEL [TEST [CALIBRATION]]] -- outliers after smoothing, rotation and suppression
 #
-# kurtosis: of a layer's inputs over the calibration tokens, mean x⁴ / (mean x²)², 3 for a Gaussian. incoherence: of
-# its weight, max|w| √(mn) / ‖W‖_F, about √(2 ln mn) for a Gaussian. The table has geometric means over the layers of a
+# kurtosis: of a layer's inputs over the calibration tokens, mean x⁴ / (mean x²)², 3 for a Gaussian. incoherence: of its
+# weight, max|w| √(mn) / ‖W‖_F, about √(2 ln mn) for a Gaussian. The table has geometric means over the layers of a
 # kind, and maxima. Models: unchanged, after smooth-scale (α = 0.5), after hadamard-rotate, and after hadamard-rotate
 # and rms-suppress, where the weight is the one without the split columns. check.tsv: max|Δ logit| / max|logit| by
-# --check of these filters. TEST is not read. PTQ_LIMIT: only the first tokens of the calibration set.
+# --check of these filters. channels.tsv: the largest magnitude and the root mean square of each input channel of one
+# weight, before and after the rotation: of the layer in which a rotated channel exceeds the mean most. TEST is not
+# read. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -20,6 +22,7 @@ for m in model smooth rotated split; do
 	step "tensor-stats -q $m.h5 >$m.weights.tsv"
 	step "tensor-stats -q $m-hessian.h5 >$m.inputs.tsv"
 done
+for m in model rotated split; do step "tensor-stats -q --channels $m.h5 >$m.channels.tsv"; done
 run_steps
 
 ways() { printf 'model\tas it is\nsmooth\tSmoothQuant\nrotated\tQuaRot\nsplit\tQuaRot+RMS\n'; }
@@ -37,4 +40,8 @@ table outliers
 	done
 } >"$part/check.tsv"
 table check
+awk -f "$lib/channels.awk" rotated.channels.tsv split.channels.tsv way=model model.channels.tsv \
+	way=rotated rotated.channels.tsv way=split split.channels.tsv >"$part/channels.tsv"
+mv -f "$part/channels.tsv" .
+plot channels "$here/plots/outliers-channels.gp"
 plot outliers

@@ -161,6 +161,11 @@ is '... four methods for seven kinds of layers, which are all layers' \
 	"$(rows "$t") $(awk -F '\t' 'NR > 1 { n += $3 } END { print n }' "$t")" \
 	"28 even $((4 * 7 * $(h5ls 'my model.h5/model/layers' | wc -l)))"
 ok '... all values are at least 1' awk -F '\t' 'NR > 1 { for (i = 4; i <= 7; i++) if (!($i >= 1)) exit 1 }' "$t"
+c=$(at channels.tsv)
+ok '... the channels of one weight, in three ways, and their plot' \
+	sh -c 'test -s "${1%.tsv}.svg" && awk -F "\t" "NR > 1 { l[\$2]; n[\$1]++ } END { for (i in l) k++
+		m = n[\"model\"]; exit !(k == 1 && m > 1 && m == n[\"rotated\"] && m == n[\"split\"]) }" "$1"' \
+	x "$c"
 ok '... and the difference of each --check' \
 	awk -F '\t' 'NR > 1 && !($2 > 0 && $2 < 1e-3) { exit 1 } END { exit NR != 4 }' "$(at check.tsv)"
 ok mquant-table8 env PTQ_RUNS=2 "$top/pipelines/mquant-table8.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'

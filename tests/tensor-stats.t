@@ -19,6 +19,17 @@ ok '-o does not change what is printed' cmp x a
 ok 'the record: one dataset per column' py record
 is 'the history does not have the name of the output' "$(h5dump -a history r.h5 | grep -c -- 'json\|r.h5')" 1
 
+# --- input channels ---
+tensor-stats --channels w.h5 >x
+ok '--channels: rows of each layer in natural order, by numpy' py channels x w.h5
+tensor-stats --channels --layers '/a9' w.h5 >x
+is '... by hand: plus and minus one' "$(tail -n +2 x | xargs)" '/a9 0 1 1 /a9 1 1 1'
+dpq-run -q --compensate none --group 8 "$model" -o q.h5; tensor-stats --channels q.h5 >x
+ok '... of the effective weight' py channels x q.h5
+tensor-stats -q --channels w.h5 -o r.h5 >x
+is '... in a file' "$(h5ls r.h5 | awk '{ print $1, $3 }' | sort | xargs)" \
+	'absmax {602} channel {602} layer {602} rms {602}'
+
 # a model: plain, quantized by each method, through pipes
 tensor-stats "$model" >m
 is 'layers of the architecture only' "$(py numbers m "$model") $(grep -c 'embed\|head\|norm' m)" '14 0'
@@ -44,11 +55,16 @@ py hessians
 is 'Hessians: by hand' "$(tensor-stats h.h5 | xargs)" \
 	'layer tokens inputs dead square_mean square_median square_max absmax kurtosis /a 4 4 1 5.75 1.5 20 3 -'
 is '... and their kurtosis, 505/4 over (23/4)²' "$(tensor-stats h-fourth.h5 | awk 'END { print $NF }')" 3.81853
+sample-tokens -q --length 64 --ctx 16 "$model" -o t.h5
+hessian-accum -q --tokens t.h5 --ctx 16 "$model" -o hm.h5 2>/dev/null
+tensor-stats --channels hm.h5 >x
+ok '... and their channels' py hessian_channels x hm.h5
 no 'a negative diagonal' 1 'h-minus.h5: /a/hessian: diagonal element 1 is -1' tensor-stats h-minus.h5
 no 'NaN on the diagonal' 1 'h-nan.h5: /a/hessian: diagonal element 1 is nan' tensor-stats h-nan.h5
 no 'no tokens' 1 'h-none.h5: /a/count: is not positive' tensor-stats h-none.h5
 no 'no Hessian selected' 1 'h.h5: holds no linear layer that --layers selects' tensor-stats --layers b h.h5
 
+no 'NaN in a channel' 1 'nan.h5: /b/we' tensor-stats --channels nan.h5
 no 'NaN' 1 'nan.h5: /b/weight: holds infinite or undefined' tensor-stats nan.h5
 no 'a model without layers' 1 'none.h5: holds no linear layer$' tensor-stats none.h5
 no 'no layer selected' 1 'w.h5: holds no linear layer that --layers selects' tensor-stats --layers c w.h5

@@ -27,14 +27,23 @@ static const struct table_column hessian_columns[] = {
 	{ "square_max", TABLE_REAL }, { "absmax", TABLE_REAL }, { "kurtosis", TABLE_REAL },
 };
 
-struct stats_table stats_table_begin(const char *kind, const struct selection *layers)
-{
-	bool model = !strcmp(kind, "model");
+static const struct table_column channel_columns[] = {
+	{ "layer", TABLE_TEXT }, { "channel", TABLE_INTEGER }, { "rms", TABLE_REAL },
+	{ "absmax", TABLE_REAL },
+};
+#define COLUMNS_OF(c) .column = c, .columns = sizeof c / sizeof *c
 
-	return (struct stats_table){ .layers = layers, .table = {
-		.column = model ? model_columns : hessian_columns,
-		.columns = (model ? sizeof model_columns : sizeof hessian_columns) / sizeof *model_columns,
-	} };
+struct stats_table stats_table_begin(const char *kind, bool channels, const struct selection *layers)
+{
+	struct stats_table s = { .layers = layers, .channels = channels, .model = !strcmp(kind, "model") };
+
+	if (channels)
+		s.table = (struct table){ COLUMNS_OF(channel_columns) };
+	else if (s.model)
+		s.table = (struct table){ COLUMNS_OF(model_columns) };
+	else
+		s.table = (struct table){ COLUMNS_OF(hessian_columns) };
+	return s;
 }
 
 const char *stats_table_storage(const struct linear *l)
@@ -74,6 +83,31 @@ static void add_layer_row(struct stats_table *s, const struct part *part, const 
 	layer_free(&layer);
 }
 
+static void add_channel_row(struct stats_table *s, const char *path, size_t j, double rms, double absmax)
+{
+	table_row(&s->table, &path, (double[]){ (double)j, rms, absmax });
+}
+
+static void add_weight_channels(struct stats_table *s, const struct part *part, const char *path)
+{
+	struct layer layer = layer_read(part, path, 0, 0);
+	const size_t m = layer.linear.out, n = layer.linear.in;
+	float *row = xalloc(n, sizeof *row);
+	double *square = xalloc(n, sizeof *square), *max = xalloc(n, sizeof *max);
+
+	for (size_t i = 0; i < m; i++) {
+		linear_weight(&layer.linear, i, 1, (float (*)[n])row);
+		for (size_t j = 0; j < n; j++) {
+			square[j] += (double)row[j] * (double)row[j];
+			max[j] = fmax(max[j], fabs((double)row[j]));
+		}
+	}
+	for (size_t j = 0; j < n; j++)
+		add_channel_row(s, path, j, sqrt(square[j] / (double)m), max[j]);
+	free(row), free(square), free(max);
+	layer_free(&layer);
+}
+
 struct visit { struct stats_table *s; const struct part *part; };
 
 static void visit_hessian(void *arg, const char *path)
@@ -97,6 +131,12 @@ static void visit_hessian(void *arg, const char *path)
 		dead += !(square[i] > 0);
 		max = fmax(max, (double)h.absmax[i]);
 		fourth += h.fourth && h.count ? h.fourth[i] / (double)h.count : NAN;
+		if (v->s->channels)
+			add_channel_row(v->s, path, i, sqrt(square[i]), (double)h.absmax[i]);
+	}
+	if (v->s->channels) {
+		free(square);
+		return;
 	}
 	gsl_sort(square, 1, n);
 	table_row(&v->s->table, &path, (double[]){ (double)h.count, (double)n, (double)dead, sum / (double)n,
@@ -111,13 +151,13 @@ void stats_table_part(void *arg, const struct filter *f)
 	const struct part *part = f->part;
 	struct layer_list list = { 0 };
 
-	if (s->table.column == model_columns)
+	if (s->model)
 		list = layer_list(part, f->config, s->layers);
 	else
 		part_groups(part, visit_hessian, &(struct visit){ s, part });
 	for (size_t i = 0; i < list.n; i++) {
 		progress_part(list.layer[i].path, part_index(part), part_count(part), i, list.n);
-		add_layer_row(s, part, list.layer[i].path);
+		(s->channels ? add_weight_channels : add_layer_row)(s, part, list.layer[i].path);
 	}
 	layer_list_free(&list);
 }
@@ -126,7 +166,7 @@ void stats_table_end(struct stats_table *s, const char *name)
 {
 	if (!s->table.rows)
 		die("%s: holds no linear layer%s", name, selection_text(s->layers));
-	if (s->table.column == hessian_columns)
+	if (s->channels || !s->model)
 		return;
 	table_sum(&s->table, (const char *[]){ "all", "-", "-", "-" }, (double[]){ NAN, NAN,
 		s->bits / s->weights, NAN, NAN, NAN, NAN, NAN, s->absmax, NAN });

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * stats_table.h -- table of statistics of the weights of a model, or of the inputs in a Hessian file, by
- * layer
+ * layer, or by input channel of each layer
  *
  * Calling sequence: stats_table_begin(); stats_table_part() for each part; stats_table_end(); use and
  * table_free() of the table.
@@ -17,15 +17,18 @@
 struct stats_table {
 	struct table table;
 	const struct selection *layers;
+	bool model, channels;
 	double weights, bits, absmax;	/* of all layers: number of weights, their bits, the largest |w| */
 };
 
-/* kind: "model" or "hessian" */
-struct stats_table stats_table_begin(const char *kind, const struct selection *layers);
+/* kind: "model" or "hessian". channels: a row for each input channel: its root mean square and largest
+ * magnitude, over the rows of the effective weight, or over the tokens. */
+struct stats_table stats_table_begin(const char *kind, bool channels,
+	const struct selection *layers);
 /* Adds the selected layers of a part. */
 void stats_table_part(void *stats_table, const struct filter *f);
-/* For a model, adds the last row: bits per weight, and the largest weight. A file `name` without a layer is a
- * fatal error. */
+/* For layers of a model, adds the last row: bits per weight, and the largest weight. A file `name` without a
+ * layer is a fatal error. */
 void stats_table_end(struct stats_table *s, const char *name);
 
 /* The type or format of the weights, such as "bf16" or "uint4". */

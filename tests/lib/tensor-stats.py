@@ -105,3 +105,32 @@ def record():
         abs(f[k][2] - float(rows[2][k])) <= 1e-5 * f[k][2] for k in ("sigma", "kurtosis", "bits")
     )
     assert abs(f.attrs["bits"] - float(rows[3]["bits"])) < 1e-4 and f.attrs["history"].startswith("tensor-stats ")
+
+
+def channels(table, model):
+    """Every row of --channels again, in numpy: the root mean square and the largest magnitude of each column."""
+    rows = list(csv.DictReader(open(table), delimiter="\t"))
+    f = h5py.File(model)
+    layers = list(dict.fromkeys(r["layer"] for r in rows))
+    assert len(layers) > 2
+    at = 0
+    for name in layers:
+        w = Layer(f[name].id).weight.astype("f8")
+        for j in range(w.shape[1]):
+            r = rows[at]
+            rms, most = (w[:, j] ** 2).mean() ** 0.5, abs(w[:, j]).max()
+            assert (r["layer"], r["channel"]) == (name, str(j))
+            assert abs(float(r["rms"]) - rms) <= 1e-5 * rms and abs(float(r["absmax"]) - most) <= 1e-5 * most, r
+            at += 1
+    assert at == len(rows)
+
+
+def hessian_channels(table, file):
+    rows = list(csv.DictReader(open(table), delimiter="\t"))
+    with h5py.File(file) as f:
+        for r in rows:
+            g, j = f[r["layer"]], int(r["channel"])
+            want = (g["hessian"][j, j] / g["count"][()]) ** 0.5
+            assert abs(float(r["rms"]) - want) <= 1e-5 * want, r
+            assert abs(float(r["absmax"]) - g["absmax"][j]) <= 1e-5 * g["absmax"][j], r
+        assert len(rows) == sum(f[n]["hessian"].shape[0] for n in {r["layer"] for r in rows})
