@@ -4,11 +4,13 @@
  *
  * Only the shape of the model is used. The batch is limited by the memory that weights and the cache of
  * keys and values leave. A step takes as long as its products at peak rate or its bytes at full bandwidth.
- * DPQ figure 4; the equations are in eval/roofline.h.
+ * DPQ figure 4; the equations are in eval/roofline.h. Also the visual tokens, parameters and operations of
+ * vision-language models (MQuant figure 1a, table 9; eval/visual.h).
  */
 #include "base/error.h"
 #include "base/option.h"
 #include "eval/roofline.h"
+#include "eval/visual.h"
 #include "io/part.h"
 #include "io/table.h"
 
@@ -23,16 +25,28 @@ static const struct tool tool = {
 		"products at peak rate or its reads of weights and cache at full bandwidth, "
 		"whichever is longer. Linear layers use the format, embeddings and head BF16, and "
 		"keys and values the width of activations. This is an upper bound. Prints a table; "
-		"-o stores it.",
+		"-o stores it. --table visual: tokens of an image, parameters and operations of "
+		"vision-language models.",
 	.examples = "  roofline --models llama-2-70b --hardware gaudi2 --prompt 1024 \\\n"
 		"    --generate 128,1024\n"
-		"  roofline --models model.h5 --formats W16A16,W4A16,W4A8 --hardware h100,h200",
+		"  roofline --models model.h5 --formats W16A16,W4A16,W4A8 --hardware h100,h200\n"
+		"  roofline --table visual --image 448,896,1344",
 };
+
+static const char *const tables[] = { "rates", "visual", NULL };
+
+/* --table visual: counts, without an accelerator. */
+static struct table visual_counts(const struct roofline *r, const char *images)
+{
+	option_refuse("hardware formats prompt generate group kv-bits", "--table visual");
+	return visual_table(option_given("models") ? r->models : NULL, images);
+}
 
 int main(int argc, char *argv[])
 {
 	struct roofline r;
-	bool json;
+	const char *images;
+	bool json, visual;
 	const struct option_row rows[] = {
 		{ 0, "models", OPTION_TEXT(&r.models), "LIST",
 			"names, folders or files of models",
@@ -49,13 +63,18 @@ int main(int argc, char *argv[])
 			.default_value = "128", .min = 1, .max = 1 << 24 },
 		{ 0, "kv-bits", OPTION_SIZE(&r.kv_bits), "N",
 			"bits of keys and values (default: A)", .min = 1, .max = 32 },
+		{ 0, "table", OPTION_EITHER(&visual, tables), NULL, "table that is printed",
+			.default_value = "rates" },
+		{ 0, "image", OPTION_TEXT(&images), "LIST", "sides of square images in pixels",
+			.default_value = "448" },
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	output_stdout_check(c.output);
-	struct table t = roofline_table(&r);
+	option_without_effect(1, &(struct option_without_effect){ !visual, "image", "--table rates" });
+	struct table t = visual ? visual_counts(&r, images) : roofline_table(&r);
 	struct output *out = c.output ? output_open(c.output, "result") : NULL;
 
 	if (out)

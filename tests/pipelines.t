@@ -147,6 +147,11 @@ t=$(at table3.tsv | grep dpq)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... 16 bits and five more rows, the base without a difference' \
 	"$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $7, $8, $11, $12 }' "$t")" '6 even 0 0 0 0'
+ok mquant-table9 "$top/pipelines/mquant-table9.sh"
+t=$(at table9.tsv)
+is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \
+	'5 even 1.31'
+ok '... and the plot of tokens' test -s "${t%table9.tsv}tokens.svg"
 ok quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at quarot.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"

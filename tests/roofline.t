@@ -36,6 +36,35 @@ ok '... and a token passes through some' awk -v t="$(value prefill_s <hand)" -v 
 	w = b * (2 * 12.617515008e9 * 512 + 2 * 32 * 4096 * 512 * 513) / 1979e12 + b * 2 * 131.072e6 / 989e12
 	exit !(b > 100 && t / w - 1 < 1e-5 && 1 - t / w < 1e-5) }'
 
+# --- vision-language models ---
+# By hand, Qwen2-VL-7B and an image of 448 pixels: 1024 patches, 256 tokens; encoder 32 (4·1280² + 2·1280·5120) =
+# 629.1456e6, projector 5120 (5120 + 3584) = 44.56448e6, patches 1280·3·2·14² = 1.50528e6; language model
+# 28·3584 (2·3584 + 2·512 + 3·18944) = 6.525288448e9, two tables of 152064·3584 = 0.544997376e9.
+roofline --json --table visual --models qwen2-vl-7b >hand
+is 'vision-language: by hand' \
+	"$(sed 's/.*"model"/"model"/; s/[{}"]//g; s/].*//' hand)" \
+	"model: qwen2-vl-7b, norm: pre, image: 448, views: 1, \
+rows: 1024, tokens: 256, visual_parameters: 675215360, language_parameters: 7615283200, \
+visual_operations: 1311307202560, language_operations: 3619986341888"
+counts() { roofline --table visual --models "$1" --image "$2" | tail -n +2 | cut -f 6 | xargs; }
+is '... tiles: 1, 4 and the image, 9 and the image' "$(counts internvl2-8b 448,633,634,950,951,2000)" \
+	'256 256 1280 1280 2560 2560'
+is '... slices: by area, nearly square, at most 9' \
+	"$(counts minicpm-v-2.6 448,449,640,900,1120,1300,3000)" \
+	'64 192 320 320 448 640 640'
+is '... patches: multiples of 28, from 56 to 3584 pixels' "$(counts qwen2-vl-7b 28,56,100,448,3584,8192)" \
+	'4 4 16 256 16384 16384'
+is '... one size' "$(counts qwen-vl-chat 28,8192) $(counts glm-4v-9b 28,8192)" '256 256 1600 1600'
+is '... norms' "$(roofline --table visual | tail -n +2 | cut -f 1,2 | xargs)" \
+	'internvl2-8b pre qwen-vl-chat pre minicpm-v-2.6 pre qwen2-vl-7b pre glm-4v-9b post'
+no '... another model' 2 "'llama-2-7b' has no row of --table visual; known are internvl2-8b" \
+	roofline --table visual --models llama-2-7b
+no '... a size of nothing' 2 "'20' is not a side from 28 to 8192" roofline --table visual --image 448,20
+no '... no size' 2 "'' is not a side" roofline --table visual --image 448,
+no '... an accelerator' 2 '--hardware: --table visual does not use it' roofline --table visual --hardware h100
+roofline --image 448 >x 2>err
+ok '... an image without them' grep -q 'warning.*--image' err
+
 cp "$top/tests/ref/gpt2.h5" .
 model-import -q "$top/data/prose" -o prose.h5
 lists='--models llama-2-7b,llama-2-70b,llama-3.1-8b,llama-3.1-70b,qwen2-7b,qwen2-72b

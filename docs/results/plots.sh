@@ -15,7 +15,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
 	local name=$1 table=${2#*-} variables v
-	case $2 in gar-keys) table=keys ;; fp4|outliers|quarot|recipes|scale-search|sequential|smoothquant) table=$2 ;; esac
+	case $2 in mquant-table9) table=tokens ;; gar-keys) table=keys ;; fp4|outliers|quarot|recipes|scale-search|sequential|smoothquant) table=$2 ;; esac
 	ln -s "$folder/$name.tsv" "$table.tsv"
 	IFS=';' read -ra variables <<<"$4"
 	for v in "${variables[@]}"; do case $v in
@@ -58,6 +58,7 @@ fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
 gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
 gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
 mquant-figure1b|mquant-figure1b|data/vlm|
+mquant-tokens|mquant-table9||
 mquant-table1|mquant-table1|data/vlm, 528 questions|
 mquant-table2|mquant-table2|data/vlm, 528 questions|
 mquant-table3|mquant-table3|one thread|bytes.tsv=mquant-table3-bytes.tsv
