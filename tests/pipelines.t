@@ -179,6 +179,10 @@ ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... two methods for each rotation, and their mean' "$(rows "$t")" '5 even'
 ok '... which is the mean' awk -F '\t' \
 	'$2 ~ /^[12]$/ && $1 == "RMS" { s += $11 / 2 } $2 == "all" { exit !(($11 - s) ^ 2 <= 1e-10 * s ^ 2) }' "$t"
+ok fbquant-figure2 "$top/pipelines/fbquant-figure2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at figure2.tsv | grep fbquant)
+ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
+is '... RTN and three categories, at two widths' "$(rows "$t") $(awk -F '\t' '$8 > 0' "$t" | wc -l)" '10 even 11'
 ok fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table1.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"

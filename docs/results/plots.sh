@@ -39,6 +39,7 @@ dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tok
 dpq-table4-prose|dpq-table4|prose, groups of 128, 32640 tokens|
 dpq-table4-smollm2|dpq-table4|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 fbquant-defaults-prose|fbquant-defaults|prose, groups of 128, 32640 tokens|
+fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|
 fbquant-figure4|fbquant-figure4|groups of 128, one thread|
 fbquant-figure7|fbquant-figure7|groups of 128, two threads|
 fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# fbquant-figure2.sh [MODEL [TEST [CALIBRATION]]] -- FBQuant figure 2: clamping, rotation and sub-branch
+#
+# The paper's figure draws three categories of methods; here each is measured, next to round-to-nearest (RTN), which all
+# of them use, with the whole range of a group of 128. Clamping: AWQ's scaling and clipping, and the clipping that
+# OmniQuant learns (dpq-run --scale-search learned). Rotation: QuaRot (hadamard-rotate --seed 1). Sub-branch: FBQuant,
+# of rank in/32 in f16, which costs about one bit. The columns are those of fbquant-table1, whose runs are shared.
+# PTQ_GROUP: another group size. PTQ_LIMIT: only the first tokens of the calibration set.
+set -euo pipefail
+# shellcheck source=pipelines/lib/fbquant.sh
+. "$(dirname "$0")/lib/fbquant.sh"
+in='--hessian hessian.h5 model.h5'
+calibrate
+step "hadamard-rotate --seed 1 model.h5 -o rotated.h5"
+for b in 4 3; do
+	base=w$b-FBQuant weights="--storage uint$b --group $group"
+	step "awq-scale -q $weights $in -o awq$b.h5"
+	run w$b-RTN $base "dpq-run --compensate none --scale-search minmax $weights $in"
+	run w$b-AWQ $base "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
+	run w$b-OmniQuant $base "dpq-run --compensate none --scale-search learned $weights $in"
+	run w$b-QuaRot $base "dpq-run --compensate none --scale-search minmax $weights rotated.h5"
+	run w$b-FBQuant $base "fbq-run $weights $in"
+done
+run_steps
+
+tabulate figure2 "$columns" row <<'T'
+bits	way	@
+4	RTN	@w4-RTN
+4	clamping (AWQ)	@w4-AWQ
+4	clamping (OmniQuant)	@w4-OmniQuant
+4	rotation (QuaRot)	@w4-QuaRot
+4	sub-branch (FBQuant)	@w4-FBQuant
+3	RTN	@w3-RTN
+3	clamping (AWQ)	@w3-AWQ
+3	clamping (OmniQuant)	@w3-OmniQuant
+3	rotation (QuaRot)	@w3-QuaRot
+3	sub-branch (FBQuant)	@w3-FBQuant
+T
+plot figure2
