@@ -140,6 +140,20 @@ ok 'FP4 with power-of-two scales is exact in FP8: DPQ and GPTQ choose the same c
 dpq-run -q --hessian hess.h5 --storage e2m1 --scale-dtype e8m0 --group 32 layer.h5 -o x.h5
 dpq-run -q --hessian hess.h5 --storage mxfp4 layer.h5 -o y.h5
 ok 'e2m1 with power-of-two scales is mxfp4' same x.h5 y.h5 a/codes
+# integer scales in units of the scale of the row: weights are integers, and the second rounding changes none of them
+serve='--compute int8 --scale8 channel --pow2-scale no --act-mode dynamic-token --group 32'
+for s in minmax mse hessian; do
+	# shellcheck disable=SC2086
+	dpq-run -q --hessian hess.h5 --compensate none --scale-search $s --scale-dtype u8 --top 119 --saturate 127 \
+		--round-first yes $serve layer.h5 -o x.h5
+	ok "integer scales by $s" py integer_scales x.h5 119
+done
+# shellcheck disable=SC2086
+ok 'DPQ with integer scales' dpq-run -q --hessian hess.h5 --scale-dtype u8 $serve layer.h5 -o y.h5
+ok '... whose weights are integers, which may saturate' py integer_scales y.h5 127 saturated
+is '... a scale has 8 bits, that of a row 32' "$(bits y.h5)" 4.8
+exmy-pack -q x.h5 -o z.h5
+ok '... packed and unpacked' sh -c 'exmy-pack -q --unpack z.h5 -o w.h5 && h5diff w.h5 x.h5 /a'
 printf '* storage=nvfp4\n/a scale-dtype=e4m3fn group=10\n' >scales.plan
 warns 'a plan with the scale type that the storage format has' 'scale-dtype' \
 	dpq-run --compensate none --plan scales.plan layer.h5 -o x.h5
@@ -359,8 +373,10 @@ warns 'an activation format without a mode' '--act-format .--act-mode none.' \
 no 'static scales without calibration' 2 'need --hessian' run --compensate none --act-format int8 layer.h5
 no 'an unknown activation format' 2 "act-format: there is no format 'int9'" \
 	run --hessian hess.h5 --act-format int9 layer.h5
-no 'an unknown scale type' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn" \
+no 'an unknown scale type' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn, u8" \
 	run --compensate none --scale-dtype fp8 layer.h5
+no 'integer scales without a unit' 2 'scale-dtype: scales in u8 count units of the second scale of a layer' \
+	run --compensate none --scale-dtype u8 layer.h5
 no 'a scale type that the storage format does not have' 2 'scale-dtype: mxfp4 has scales in e8m0, not in f32; e2m1' \
 	run --compensate none --storage mxfp4 --scale-dtype f32 layer.h5
 no 'an activation format with scales of groups' 2 'act-format: mxfp4 has scales of groups' \

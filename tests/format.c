@@ -611,7 +611,7 @@ static void own_scales(void **unused)
 		const enum scale_type own = mx ? SCALE_E8M0 : nv ? SCALE_E4M3FN : SCALE_F32;
 
 		assert_true(f.scales == own && f.group == (mx ? 32 : nv ? 16 : 0) && f.divisor == 1);
-		for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++) {
+		for (int t = SCALE_F32; t <= SCALE_U8; t++) {
 			CASE("%s, t %d", names[i], t);
 			f.scales = own;
 			assert_true(format_scales(&f, (enum scale_type)t) ==
@@ -634,6 +634,8 @@ static size_t numbers(enum scale_type type, float list[65536])
 	if (type == SCALE_E4M3FN)	/* with a sign, bias 7; all ones is NaN */
 		for (int c = 1; c < 127; c++)
 			list[n++] = c < 8 ? ldexpf((float)c, -9) : ldexpf((float)(8 + c % 8), c / 8 - 10);
+	for (int i = 1; type == SCALE_U8 && i < 256; i++)
+		list[n++] = (float)i;
 	if (type == SCALE_BF16 || type == SCALE_F16)
 		for (uint16_t c = 1; c < (type == SCALE_BF16 ? 0x7f80 : 0x7c00); c++)
 			half_widen(1, &list[n++], &c, type == SCALE_BF16 ? HALF_BF16 : HALF_F16);
@@ -677,7 +679,7 @@ static void numbers_of_types(void **unused)
 	static float list[65536];
 
 	(void)unused;
-	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++)
+	for (int t = SCALE_BF16; t <= SCALE_U8; t++)
 		for (int bits = 0; bits <= 12; bits++) {
 			CASE("%s, %d bits", scale_types[t], bits);
 			const struct scale_kind k = scale_kind_of((enum scale_type)t, bits);
@@ -685,7 +687,7 @@ static void numbers_of_types(void **unused)
 
 			check_numbers(&k, n, list);
 		}
-	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++)
+	for (int t = SCALE_F32; t <= SCALE_U8; t++)
 		assert_int_equal(scale_kinds[t].bits, t == SCALE_F32 ? 32 : t < SCALE_E8M0 ? 16 : 8);
 	/* a float has 24 bits */
 	assert_true(scale_kind_of(SCALE_F32, 24).step == 0x1p-23);
@@ -748,7 +750,7 @@ static void rounded_scales(void **unused)
 	static float list[65536];
 
 	(void)unused;
-	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+	for (int t = SCALE_BF16; t <= SCALE_U8; t++) {
 		const size_t n = numbers((enum scale_type)t, list);
 
 		for (size_t k = 0; k < NAMES * 60; k++) {
@@ -793,7 +795,7 @@ static void ends_of_scales(void **unused)
 	assert_true(scale == 1 + 0x1p-7f);
 	format_fit(&once, &scale, NULL, 0, 1 + 0x1p-8);
 	assert_true(scale == 1);
-	for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++) {
+	for (int t = SCALE_BF16; t <= SCALE_U8; t++) {
 		CASE("%s", scale_types[t]);
 		struct format f = with_scales("e2m1", (enum scale_type)t);
 

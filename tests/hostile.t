@@ -313,6 +313,8 @@ for s in mxfp4 nvfp4 'int4 --scale-dtype bf16' 'e2m1 --scale-dtype f16'; do
 	# shellcheck disable=SC2086
 	dpq-run -q --compensate none --storage $s --group 4 model.h5 -o "${s%% *}.h5"
 done
+dpq-run -q --compensate none --act-mode none --compute int8 --scale8 channel --scale-dtype u8 --group 4 model.h5 \
+	-o uint4.h5
 py quantized_faults
 refused mx-three 'up_proj/scale: holds 3, which is not a number of e8m0' of_model
 refused mx-small 'up_proj/scale: holds 2.938.*e-39, which is not a number of e8m0' of_model
@@ -328,10 +330,15 @@ for v in zero nan inf minus; do refused nv-$v 'scale_tensor: holds .*, expected 
 refused nv-tiny 'scale_tensor: is 1e-38, by which scales overflow or become zero' of_model
 refused nv-two 'scale_tensor: has shape .2., expected .1.' of_model
 refused bf-odd 'which is not a number of bf16' of_model
-refused bf-word "attribute scale_dtype 'bfloat16' is not known; known are f32, bf16, f16, e8m0, e4m3fn" of_model
+refused bf-word "attribute scale_dtype 'bfloat16' is not known; known are f32, bf16, f16, e8m0, e4m3fn, u8" of_model
 refused bf-number 'attribute scale_dtype is not one text' of_model
 ok 'scales without attribute scale_dtype are floats' of_model bf-left.h5
 refused half-large 'holds 65536, which is not a number of f16' of_model
+for v in half:1.5 zero:0 large:256; do
+	refused "u8-${v%:*}" "up_proj/scale: holds ${v#*:}, which is not a number of u8|expected positive" of_model
+done
+refused u8-alone \
+	'up_proj/scale: counts units of scale8 .scale_dtype u8., but attribute compute names no format' of_model
 refused half-e4m3 'scale_tensor: is missing' of_model
 for f in mxfp4 nvfp4; do
 	exmy-pack -q $f.h5 -o $f-packed.h5

@@ -458,7 +458,7 @@ static void scale_types_of_all(void **unused)
 	(void)unused;
 	memset(d.w + 3 * d.n, 0, d.n * sizeof *d.w);
 	for (size_t f = 0; f < sizeof names / sizeof *names; f++)
-		for (int t = SCALE_BF16; t <= SCALE_E4M3FN; t++)
+		for (int t = SCALE_BF16; t <= SCALE_U8; t++)
 			for (size_t k = 0; k < 4; k++) {
 				const size_t c = (f + k + (size_t)t) % 2;
 				struct solver s = setting(names[f], computes[c], sizes[k], RECIPE_LATE);
@@ -486,7 +486,7 @@ static void scales_of_rows(void **unused)
 	struct data d = make(70, 96, 100, 0);
 
 	(void)unused;
-	for (int t = SCALE_F32; t <= SCALE_E4M3FN; t++) {
+	for (int t = SCALE_F32; t <= SCALE_U8; t++) {
 		CASE("%s", scale_types[t]);
 		struct solver s = setting("e2m1", NULL, 32, RECIPE_LATE);
 		struct result panel, row;
@@ -504,6 +504,86 @@ static void scales_of_rows(void **unused)
 			assert_true(scale_nearest(&scale_kinds[t], row.scale[i]) == row.scale[i]);
 		result_free(&panel);
 		result_free(&row);
+	}
+	drop(&d);
+}
+
+/* Rows of normal weights; uniform ones; the ends of the range only; one end far from the other weights; one
+ * sign; one weight per group; none. */
+static void extreme_rows(const struct data *d)
+{
+	for (size_t r = 0; r < d->m; r++)
+		for (size_t i = 0; i < d->n; i++) {
+			const double u = 2 * uniform() - 1, unit = exp(8 * sin((double)r));
+			const double x[] = { normal(), u, u < 0 ? -1 : 1, i % 128 ? fabs(u) / 20 : -1,
+				i % 128 < 2 ? 1 - 2.0 * (double)(i % 2) : u, -fabs(u), i % 128 ? 0 : u,
+				0 };
+
+			d->w[r * d->n + i] = (float)(unit * x[r % (sizeof x / sizeof *x)]);
+		}
+}
+
+/* W₈ = round(w/s₀); s and q of each group by QServe section 4.1. The zero point is that of format_fit(). Returns
+ * the largest |(q - z) s|, and sets the largest s. */
+static int two_steps(const struct solver *s, const struct data *d, const struct result *a, float *widest)
+{
+	const struct linear l = layer_of(s, d, a);
+	int most = 0;
+
+	*widest = 0;
+	for (size_t r = 0; r < d->m; r++)
+		for (size_t g = 0; g < a->groups; g++) {
+			const float *w = d->w + r * d->n + g * 128, scale = a->scale[r * a->groups + g];
+			const int z = a->zero[r * a->groups + g];
+			double w8[128], low = 0, high = 0;
+			float units[128];
+
+			CASE("row %zu, group %zu, %g", r, g, (double)s->z_max);
+			linear_units(&l, r, g * 128, 128, units);
+			for (size_t i = 0; i < 128; i++) {
+				w8[i] = nearbyint(w[i] / (double)a->scale8[r]);
+				low = fmin(low, w8[i]), high = fmax(high, w8[i]);
+			}
+			assert_true(fmax(-low, high) <= (double)s->z_max);
+			if (s->search == SEARCH_MINMAX)
+				assert_true(scale == fmax(1, nearbyint((high - low) / 15)));
+			assert_true(scale == rintf(scale) && scale >= 1);
+			*widest = fmaxf(*widest, scale);
+			for (size_t i = 0; i < 128; i++) {
+				const int q = a->codes[r * d->n + g * 128 + i], v = (q - z) * (int)scale;
+
+				assert_int_equal(q, fmin(fmax(nearbyint(w8[i] / (double)scale) + z, 0), 15));
+				assert_true(units[i] == (float)(v > 127 ? 127 : v < -127 ? -127 : v));
+				most = abs(v) > most ? abs(v) : most;
+			}
+		}
+	return most;
+}
+
+/* With integer scales and s₀ = max|W|/119, the second rounding changes no weight; with max|W|/127 it does. */
+static void protective_range(void **unused)
+{
+	static const enum search how[] = { SEARCH_MINMAX, SEARCH_MSE };
+	struct data d = make(256, 512, 8, 0);
+
+	(void)unused;
+	extreme_rows(&d);
+	for (size_t k = 0; k < 4; k++) {
+		struct solver s = setting("uint4", "int8", 128, RECIPE_LATE);
+		struct result a;
+		float widest;
+		int most;
+
+		assert_true(format_scales(&s.storage, SCALE_U8));
+		s.compensate = COMPENSATE_NONE, s.search = how[k / 2];
+		s.round_first = s.scale8_channel = true, s.pow2_scale = false;
+		s.z_max = k % 2 ? 127 : 119;
+		assert_true(s.saturate == 127);
+		a = run(&s, &d, NULL);
+		most = two_steps(&s, &d, &a, &widest);
+		assert_true(k % 2 ? most > 127 : most > 119 && most <= 127);
+		assert_true(widest == (k % 2 ? 17 : 16));
+		result_free(&a);
 	}
 	drop(&d);
 }
@@ -1024,7 +1104,7 @@ int main(void)
 		cmocka_unit_test(recipe_rows), cmocka_unit_test(methods), cmocka_unit_test(orders),
 		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
 		cmocka_unit_test(float_groups), cmocka_unit_test(float_methods), cmocka_unit_test(ties),
-		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows),
+		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows), cmocka_unit_test(protective_range),
 		cmocka_unit_test(tiles), cmocka_unit_test(by_hessian), cmocka_unit_test(searches_gain),
 		cmocka_unit_test(agreement), cmocka_unit_test(any_threads),
 		cmocka_unit_test(together), cmocka_unit_test(dead_channels),

@@ -216,7 +216,7 @@ static struct pair rounded(const struct format *f, double range, double top, int
 {
 	static const struct { int digits, least; double most; } types[] = {
 		[SCALE_BF16] = { 8, -126, 0x1.fep127 }, [SCALE_F16] = { 11, -14, 65504 },
-		[SCALE_E4M3FN] = { 4, -6, 448 } };
+		[SCALE_E4M3FN] = { 4, -6, 448 }, [SCALE_U8] = { 8, 7, 255 } };
 	double x = range / top * f->divisor, step, stored;
 	int e, of_max;
 

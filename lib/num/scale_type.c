@@ -7,7 +7,7 @@
 
 const char *const scale_types[] = {
 	[SCALE_F32] = "f32", [SCALE_BF16] = "bf16", [SCALE_F16] = "f16", [SCALE_E8M0] = "e8m0",
-	[SCALE_E4M3FN] = "e4m3fn", NULL
+	[SCALE_E4M3FN] = "e4m3fn", [SCALE_U8] = "u8", NULL
 };
 
 const struct scale_kind scale_kinds[] = {
@@ -16,6 +16,7 @@ const struct scale_kind scale_kinds[] = {
 	[SCALE_F16] = { 16, 0x1p-24, 0x1p-10, 65504 },
 	[SCALE_E8M0] = { 8, 0x1p-127, 1, 0x1p127, .power = true },
 	[SCALE_E4M3FN] = { 8, 0x1p-9, 0x1p-3, 448, .divided = true },
+	[SCALE_U8] = { 8, 1, 0x1p-7, 255, .units = true },
 };
 
 struct scale_kind scale_kind_of(enum scale_type type, int bits)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scale_type.h -- number formats of scales: f32, bf16, f16, e8m0 (powers of two), e4m3fn
+ * scale_type.h -- number formats of scales: f32, bf16, f16, e8m0 (powers of two), e4m3fn, u8 (1 to 255)
  *
  * Types are rows of a table. For a type that is divided, each tensor has a float that divides its scales, so
  * that the largest scale can be the largest number of the type. Scales are rounded to nearest. Only e8m0 is
  * rounded down from the range of a group, so that the largest number of the group is in the last octave of
- * the format (num/format.h). A type may be restricted to fewer significant bits.
+ * the format (num/format.h). A type may be restricted to fewer significant bits. Scales in u8 are integers,
+ * which are scales only in the unit of a second scale, that of a compute format (quant/linear.h). With codes
+ * that are integers and the compute format int8, weights are then integers without any rounding.
  *
- * Source: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3.
+ * Sources: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3; for u8 QServe (Lin et al. 2024, section 4.1).
  */
 #ifndef NUM_SCALE_TYPE_H
 #define NUM_SCALE_TYPE_H
@@ -15,7 +17,7 @@
 #include <stdint.h>
 #include "num/bits.h"
 
-enum scale_type { SCALE_F32, SCALE_BF16, SCALE_F16, SCALE_E8M0, SCALE_E4M3FN };
+enum scale_type { SCALE_F32, SCALE_BF16, SCALE_F16, SCALE_E8M0, SCALE_E4M3FN, SCALE_U8 };
 extern const char *const scale_types[];		/* names by number, NULL-terminated */
 
 struct scale_kind {
@@ -23,6 +25,7 @@ struct scale_kind {
 	double min, step, max;	/* smallest number; last place of 1; largest number */
 	bool power;			/* powers of two only, rounded down */
 	bool divided;			/* scales have a divisor per tensor */
+	bool units;			/* scales count units of a second scale */
 };
 extern const struct scale_kind scale_kinds[];	/* by number */
 /* The numbers of the type with at most `bits` significant bits; 0: all of them. */

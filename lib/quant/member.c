@@ -157,6 +157,11 @@ static bool scales_of_type(const struct linear *l, size_t n, const void *x, char
 	const struct scale_kind *t = &scale_kinds[l->storage.scales];
 	const float *scale = x;
 
+	if (t->units && !l->compute.kind) {
+		snprintf(why, MEMBER_WHY, "counts units of scale8 (scale_dtype %s), but attribute compute names no "
+			"format", scale_types[l->storage.scales]);
+		return false;
+	}
 	for (size_t i = 0; i < n && l->storage.scales != SCALE_F32; i++)
 		if (scale[i] > 0 && !isinf(scale[i]) && scale_nearest(t, scale[i]) != scale[i]) {
 			snprintf(why, MEMBER_WHY, "holds %.9g, which is not a number of %s, the attribute "
@@ -398,7 +403,7 @@ const struct member members[] = {	/* in the order of writing */
 		.rank = 1, .extent = { AT(in) }, .is_valid = groups_of_layer, .bits = index_bits },
 	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
 	{ "scale_dtype", MEMBER_WORD, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage.scales),
-		.optional = true, .words = scale_types, .meaning = "f32, bf16, f16, e8m0, e4m3fn",
+		.optional = true, .words = scale_types, .meaning = "f32, bf16, f16, e8m0, e4m3fn, u8",
 		.is_valid = own_scales },
 	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
 		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },

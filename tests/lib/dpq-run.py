@@ -85,6 +85,21 @@ def make(model, other):
         f["a/order"] = np.arange(50, dtype="i4")
 
 
+def integer_scales(path, most, saturated=False):
+    """Scales are integers, and scale8 is max|w|/most of each row; some |(code - zero) scale| exceed 127, or none."""
+    with h5py.File(path) as f:
+        a = Layer(f["a"].id)
+        assert a.scale_dtype == "u8" and a.storage == "uint4" and len(a.scale8) == len(a.codes)
+        scale, zero = a.scale[:, a.group_index], a.zero[:, a.group_index].astype(int)
+        assert (scale == scale.round()).all() and scale.min() >= 1 and scale.max() <= 17
+        v = (a.codes - zero) * scale
+        assert not np.array_equal(scale, np.ones_like(scale))
+        assert (abs(v).max() > 127) == bool(saturated), abs(v).max()
+        assert np.array_equal(a.weight, v.clip(-127, 127).astype("f4") * np.c_[a.scale8])
+        w = read("layer.h5", "a/weight")
+        assert np.allclose(a.scale8, np.where(abs(w).max(1), abs(w).max(1) / float(most), 1), rtol=1e-6)
+
+
 def forget(path):
     """Removes the history of a file."""
     with h5py.File(path, "r+") as f:

@@ -244,6 +244,11 @@ def quantized_faults():
     change("bf-number", "int4", attribute(3))
     change("bf-left", "int4", lambda g: g.attrs.__delitem__("scale_dtype"))
     change("half-large", "e2m1", scale(0, 0, 65536))
+    change("u8-half", "uint4", scale(0, 0, 1.5))
+    change("u8-zero", "uint4", scale(0, 0, 0))
+    change("u8-large", "uint4", scale(0, 0, 256))
+    change("u8-alone", "uint4", lambda g: (g.attrs.__delitem__("compute"), g.attrs.__delitem__("saturate"),
+                                           g.__delitem__("scale8")))
     change("half-e4m3", "e2m1", attribute("e4m3fn"))
 
 

@@ -49,7 +49,7 @@ def make(source):
     stored, scale8 = itertools.cycle(["uint8", "int6", "e2m3"]), itertools.cycle(["tensor", "channel"])
     with open("compute.plan", "w") as f:
         for i, (a, n) in enumerate(zip(layers, rounding)):
-            top, scale = max(1, float(np.nanmax(ptqtools.grids[n]))), "f32" if i % 5 == 4 else "e8m0"
+            top, scale = max(1, float(np.nanmax(ptqtools.grids[n]))), ["e8m0", "e8m0", "u8", "e8m0", "f32"][i % 5]
             limit = f" saturate={max(1, 0.7 * top)!r}" if i % 3 == 0 else ""
             print(a, f"storage={next(stored)} group=16 scale-dtype={scale} compute={n} top={top!r}"
                   f" scale8={next(scale8)}{limit}", file=f)
