@@ -239,6 +239,14 @@ static const struct kind kinds[] = {
 	{ .name = "dual, cut between two values", .storage = "uint4", .compute = "e4m3fn", .group = 32,
 		.saturate = 100.3f },
 	{ .name = "dual, cut at a value", .storage = "uint4", .compute = "e4m3fn", .saturate = 104 },
+	{ .name = "dual, of integers", .storage = "uint4", .compute = "int8", .group = 32, .scale8 = true,
+		.integers = true },
+	{ .name = "dual, of integers out of order", .storage = "e3m2", .compute = "int8", .index = true,
+		.group = 32, .saturate = 120, .integers = true },
+	{ .name = "dual, of integers that are cut between two", .storage = "int4", .compute = "int8",
+		.group = 32, .saturate = 100.3f },
+	{ .name = "dual, of small integers", .packed = true, .storage = "uint8", .compute = "int4",
+		.scale8 = true, .integers = true },
 	{ .name = "packed, dual", .packed = true, .storage = "int4", .compute = "e4m3ieee", .scale8 = true },
 	{ .name = "packed, out of order", .packed = true, .storage = "int4", .index = true, .group = 32 },
 	{ .name = "packed, groups of half a block", .packed = true, .storage = "e2m2", .group = 16,
@@ -301,7 +309,7 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 
 	if (type == COMPUTE_BF16 && tiles)
 		return xformat("bf16-amx");
-	if (type == COMPUTE_F32 && tiles && rounded && k->storage && !k->index &&
+	if (type == COMPUTE_F32 && tiles && rounded && k->storage && (k->compute || !k->index) &&
 	    fmodf(k->saturate, 8) == 0 && !(k->grid && !strcmp(k->grid, "quantiles")))
 		return xformat("exact-amx");
 	if (type == COMPUTE_F32 && !words && cpu == CPU_AVX512 && pairs_fit(k, rounded) &&
@@ -311,7 +319,7 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 		return xformat("%s", cpu == CPU_AVX512 && cpu_bf16 ? "bf16-pairs" : "bf16-widened");
 	if (!words && type == COMPUTE_F32 && integers && k->integers && cpu >= CPU_AVX2)
 		return xformat("integer-%s", cpu == CPU_AVX512 && cpu_dot ? "dots" :
-			is_small(k->storage) ? "quads" : "pairs");
+			is_small(k->compute ? k->compute : k->storage) ? "quads" : "pairs");
 	if (type == COMPUTE_F32 && k->plain && m && m <= 16)
 		return xformat("half");
 	if (!words)
@@ -348,7 +356,8 @@ static struct linear layer_of(const struct kind *k)
 	assert_true(!k->compute || format_parse(&l.compute, k->compute));
 	count = (size_t)(1 << l.storage.bits) - (strncmp(k->storage, "int", 3) == 0);
 	for (size_t i = 0; i < sizeof scale / sizeof *scale; i++)
-		scale[i] = 0.02f * (1.5f + uniform()), zero[i] = (uint8_t)(i * 5 % count);
+		scale[i] = (k->compute && *k->compute == 'i' ? 8 : 0.02f) * (1.5f + uniform()),
+			zero[i] = (uint8_t)(i * 5 % count);
 	for (size_t i = 0; i < OUT * IN; i++)
 		codes[i] = (uint8_t)below(count);
 	if (!strncmp(k->storage, "e4m3fn", 6))
@@ -525,6 +534,80 @@ static void check_integers(const char *row, const char *format, long group, cons
 		for (size_t o = 0; o < ALL; o++)
 			assert_true(isnan(all[t][o]) == (t == m - 1));
 	free(x), free(v), drop(&l), ready_free(&r);
+}
+
+/* The same for codes that are rounded to int8: y_o = s_t s₈_o Σ round((c - z) s) q + b_o, in integers. */
+static void check_computed(const char *row, const char *format, long group, size_t m, size_t saturated[2])
+{
+	enum { ALL = 45, WIDTH = 210 };
+	struct linear l = layer(format, ALL, WIDTH, group);
+	float *x = xalloc(m * WIDTH, sizeof *x), *v = xalloc(m * WIDTH, sizeof *v), bias[ALL], scale8[ALL];
+	float *scale = (float *)(uintptr_t)l.scale, y[ALL], all[MANY][ALL];
+	const size_t each = group > 0 ? (size_t)group : WIDTH;
+	int32_t q[WIDTH];
+	const void *made;
+	struct ready r;
+
+	CASE("%s, %s to int8, group %ld, %zu rows", row, format, group, m);
+	for (size_t i = 0; i < linear_scales(&l); i++)
+		scale[i] *= 9000 * (l.scale_tensor ? *l.scale_tensor : 1) / l.storage.max;
+	for (size_t o = 0; o < ALL; o++)
+		bias[o] = uniform(), scale8[o] = 0.02f * (1.5f + uniform());
+	assert_true(format_parse(&l.compute, "int8") && format_parse(&l.input.format, "int8"));
+	l.input.mode = INPUT_DYNAMIC_TOKEN, l.scale8 = scale8, l.scales8 = ALL, l.saturate = m % 2 ? 127 : 0;
+	for (size_t i = 0; i < m * WIDTH; i++)
+		x[i] = uniform() * (i % 30 ? 1 : 8);
+	r = ready(NULL, &l, COMPUTE_F32, 0);
+	assert_string_equal(r.p.row->name, row);
+	made = product_input(&r.p, m, r.workspace, (const float (*)[WIDTH])x, NULL);
+	linear_input(&l, m, (float (*)[WIDTH])v, (const float (*)[WIDTH])x, NULL);
+	product_run(&r.p, 0, ALL, m, ALL, all, made, bias, false);
+	for (size_t t = 0; t < m; t++) {
+		const float s = linear_input_scale(&l, x + t * WIDTH, 0);
+
+		integers_of_row(&l.input.format, WIDTH, q, v + t * WIDTH, s);
+		for (size_t o = 0; o < ALL; o++) {
+			uint8_t code[WIDTH];
+			int32_t sum = 0;
+
+			pack_unrow(l.storage.bits, WIDTH, code,
+				l.packed + o * pack_words(l.storage.bits, WIDTH));
+			for (size_t i = 0; i < WIDTH; i++) {
+				const size_t at = group < 0 ? 0 : o * l.groups + i / each;
+				const float z = l.zero ? l.zero[at] : 0;
+				const float w = rintf((l.storage.grid[code[i]] - z) *
+					(scale[at] / (l.scale_tensor ? *l.scale_tensor : 1)));
+
+				saturated[fabsf(w) > 127]++;
+				sum += q[i] * (int32_t)fminf(fmaxf(w, -127), 127);
+			}
+			y[o] = (float)sum * scale8[o] * s + bias[o];
+		}
+		assert_memory_equal(y, all[t], sizeof y);
+	}
+	free(x), free(v), drop(&l), ready_free(&r);
+}
+
+static void computed(void **unused)
+{
+	static const char *const codes[] = { "int4", "uint4", "uint8", "e2m2", "nf4" };
+	static const long sizes[] = { 0, -1, 10, 64 };
+	enum { ALL = 5 * 4 };
+	size_t saturated[2] = { 0 };
+
+	(void)unused;
+	cpu_amx = amx_on();
+	for (size_t i = 0; cpu_amx && i < ALL; i++)
+		check_computed("exact-amx", codes[i % 5], sizes[i / 5], 1 + i % 37, saturated);
+	native_again();
+	cpu_amx = false;
+	for (size_t i = 0; native == CPU_AVX512 && native_dot && i < ALL; i++)
+		check_computed("integer-dots", codes[i % 5], sizes[i / 5], 1 + i % 18, saturated);
+	cpu_dot = cpu_bf16 = false;
+	for (size_t i = 0; runs(CPU_AVX2) && i < ALL; i++)
+		check_computed("integer-pairs", codes[i % 5], sizes[i / 5], 1 + i % 18, saturated);
+	native_again();
+	assert_true(!runs(CPU_AVX2) || (saturated[0] > 1000 && saturated[1] > 1000));
 }
 
 static void integers(void **unused)
@@ -882,7 +965,8 @@ static void narrow(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(integers),
+		cmocka_unit_test(words), cmocka_unit_test(choice), cmocka_unit_test(computed),
+		cmocka_unit_test(integers),
 		cmocka_unit_test(integers_of_inputs), cmocka_unit_test(parts),
 		cmocka_unit_test(sharing), cmocka_unit_test(sharing_by_amx),
 		cmocka_unit_test(sharing_of_words), cmocka_unit_test(branches), cmocka_unit_test(edges),

@@ -523,8 +523,8 @@ static void extreme_rows(const struct data *d)
 		}
 }
 
-/* W₈ = round(w/s₀); s and q of each group by QServe section 4.1. The zero point is that of format_fit(). Returns
- * the largest |(q - z) s|, and sets the largest s. */
+/* W₈ = round(w/s₀); s and q of each group by QServe section 4.1. The zero point is that of format_fit().
+ * Returns the largest |(q - z) s|, and sets the largest s. */
 static int two_steps(const struct solver *s, const struct data *d, const struct result *a, float *widest)
 {
 	const struct linear l = layer_of(s, d, a);
@@ -1104,7 +1104,8 @@ int main(void)
 		cmocka_unit_test(recipe_rows), cmocka_unit_test(methods), cmocka_unit_test(orders),
 		cmocka_unit_test(groups), cmocka_unit_test(formats), cmocka_unit_test(second_level),
 		cmocka_unit_test(float_groups), cmocka_unit_test(float_methods), cmocka_unit_test(ties),
-		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows), cmocka_unit_test(protective_range),
+		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows),
+		cmocka_unit_test(protective_range),
 		cmocka_unit_test(tiles), cmocka_unit_test(by_hessian), cmocka_unit_test(searches_gain),
 		cmocka_unit_test(agreement), cmocka_unit_test(any_threads),
 		cmocka_unit_test(together), cmocka_unit_test(dead_channels),

@@ -48,14 +48,14 @@ static struct variant variant_of(const struct linear *l)
 {
 	const struct format *weight = l->compute.kind ? &l->compute : &l->storage, *input = &l->input.format;
 	const bool whole = l->compute.kind || (!l->group_index && (l->group <= 0 || l->group % UNIT == 0));
-	const size_t group = l->group > 0 ? (size_t)l->group : l->in;
+	const size_t group = !l->compute.kind && l->group > 0 ? (size_t)l->group : l->in;
 	const bool wide = weight->asymmetric && weight->bits == 8;
 	const struct variant bytes = { true, wide ? TILE_UNSIGNED : TILE_SIGNED,
 		format_unit(weight, weight->asymmetric ? 255 : 127), format_unit(input, 127) };
 
 	if (l->weight || !linear_rounds(l) || !whole)
 		return (struct variant){ false };
-	if (!l->compute.kind && linear_has_grid(l) && bytes.weight_unit > 0 && bytes.input_unit > 0 &&
+	if ((l->compute.kind ? integer_computed(l) : linear_has_grid(l)) && bytes.weight_unit > 0 && bytes.input_unit > 0 &&
 	    !input->asymmetric && group <= BYTES_MAX)
 		return bytes;
 	return (struct variant){ is_bf16(l), TILE_BF16, 1, 1 };

@@ -28,10 +28,16 @@ static bool integers_of(struct integers *y, const struct format *f)
 	return y->unit > 0;
 }
 
-/* Columns of a group; groups of a row; columns with padding. */
+/* The format of the numbers that are multiplied: of the codes, or that to which they are rounded. */
+static const struct format *format_of(const struct linear *l)
+{
+	return l->compute.kind ? &l->compute : &l->storage;
+}
+
+/* Columns of a group of these numbers; groups of a row; columns with padding. */
 static size_t integer_group(const struct linear *l)
 {
-	return l->group > 0 ? (size_t)l->group : l->in;
+	return !l->compute.kind && l->group > 0 ? (size_t)l->group : l->in;
 }
 
 static size_t groups_of(const struct linear *l)
@@ -54,15 +60,23 @@ static bool fit_quads(const struct integers *codes, const struct format *f)
 	return max * 2 * 127 * QUAD_STEPS <= INT16_MAX;
 }
 
+bool integer_computed(const struct linear *l)
+{
+	const float unit = l->compute.kind ? format_unit(&l->compute, 127) : 0;
+
+	return unit > 0 && l->saturate / unit == rintf(l->saturate / unit);
+}
+
 bool integer_fits(const struct product_row *row, const struct linear *l)
 {
-	struct integers codes, inputs;
+	const bool whole = l->compute.kind ? integer_computed(l) :
+		linear_has_grid(l) && !l->group_index && (l->group <= 0 || l->group % UNIT == 0);
+	struct integers weights, inputs;
 
-	return (cpu_dot || row->variant != INTEGER_DOTS) && linear_has_grid(l) && !l->compute.kind &&
-		!l->group_index && linear_rounds(l) &&
-		(l->group <= 0 || l->group % UNIT == 0) && integer_group(l) <= GROUP_MAX &&
-		integers_of(&codes, &l->storage) && integers_of(&inputs, &l->input.format) && inputs.offset &&
-		(row->variant != INTEGER_QUADS || fit_quads(&codes, &l->storage));
+	return (cpu_dot || row->variant != INTEGER_DOTS) && whole && linear_rounds(l) &&
+		integer_group(l) <= GROUP_MAX && integers_of(&weights, format_of(l)) &&
+		integers_of(&inputs, &l->input.format) && inputs.offset &&
+		(row->variant != INTEGER_QUADS || fit_quads(&weights, format_of(l)));
 }
 
 /* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes. Each panel is followed by the terms of its
@@ -80,24 +94,49 @@ size_t integer_size(const struct linear *l, size_t n)
 	return ceil_div(n, PANEL) * panel_size(l);
 }
 
+/* Numbers [i, i + n) of row o as integers.value has them: of the codes, or rounded to the compute format. */
+static void row_values(const struct linear *l, const struct integers *k, size_t o, size_t i, size_t n,
+	uint8_t value[n])
+{
+	uint8_t unpacked[LINEAR_COLUMNS];
+	const uint8_t *code;
+	float units[LINEAR_COLUMNS];
+	int8_t q[LINEAR_COLUMNS];
+
+	if (l->compute.kind) {
+		linear_units(l, o, i, n, units);
+		integer_bytes(n, q, units, 1 / k->unit);
+		for (size_t j = 0; j < n; j++)
+			value[j] = (uint8_t)(q[j] + k->offset);
+		return;
+	}
+	code = linear_codes(l, o, i, n, unpacked);
+	for (size_t j = 0; j < n; j++)
+		value[j] = k->value[code[j]];
+}
+
+/* The value that represents 0 in a group. */
+static int zero_of(const struct linear *l, const struct integers *k, size_t o, size_t g)
+{
+	return k->offset + (l->zero && !l->compute.kind ? l->zero[linear_scale_at(l, o, g)] : 0);
+}
+
 /* Stores row o of the layer as row r of a panel. */
 static void make_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
 	uint8_t codes[][PANEL][STEP], struct terms terms[])
 {
-	uint8_t unpacked[LINEAR_COLUMNS];
+	uint8_t value[LINEAR_COLUMNS];
 
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-		const size_t end = i + min(LINEAR_COLUMNS, l->in - i);
-		const uint8_t *code = linear_codes(l, o, i, end - i, unpacked);
+		const size_t n = min(LINEAR_COLUMNS, l->in - i);
 
-		for (size_t j = i; j < end; j++)
-			codes[j / STEP][r][j % STEP] = k->value[*code++];
+		row_values(l, k, o, i, n, value);
+		for (size_t j = i; j < i + n; j++)
+			codes[j / STEP][r][j % STEP] = value[j - i];
 	}
 	for (size_t g = 0; g < groups_of(l); g++) {
-		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
-
 		terms[g].scale[r] = linear_unit_scale(l, o, g) * k->unit;
-		terms[g].zero[r] = (l->zero ? l->zero[at] : 0) + k->offset;
+		terms[g].zero[r] = zero_of(l, k, o, g);
 	}
 }
 
@@ -106,7 +145,7 @@ void integer_weight(const struct product *p, size_t n, void *w)
 	const struct linear *l = p->l;
 	struct integers k;
 
-	integers_of(&k, &l->storage);
+	integers_of(&k, format_of(l));
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += PANEL) {
 		char *panel = (char *)w + o / PANEL * panel_size(l);
@@ -214,19 +253,17 @@ size_t integer_pairs_size(const struct linear *l, size_t n)
 static void make_pair_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
 	int16_t pairs[][PAIR_PANEL][2], float scale[][PAIR_PANEL])
 {
-	uint8_t unpacked[LINEAR_COLUMNS];
-	const uint8_t *code = NULL;
+	uint8_t value[LINEAR_COLUMNS];
 
 	for (size_t g = 0; g < groups_of(l); g++) {
-		const size_t at = l->group == -1 ? 0 : o * l->groups + g;
 		const size_t end = min((g + 1) * integer_group(l), l->in);
-		const int zero = (l->zero ? l->zero[at] : 0) + k->offset;
+		const int zero = zero_of(l, k, o, g);
 
 		scale[g][r] = linear_unit_scale(l, o, g) * k->unit;
 		for (size_t i = g * integer_group(l); i < end; i++) {
 			if (i % LINEAR_COLUMNS == 0)
-				code = linear_codes(l, o, i, min(LINEAR_COLUMNS, l->in - i), unpacked);
-			pairs[i / 2][r][i % 2] = (int16_t)(k->value[code[i % LINEAR_COLUMNS]] - zero);
+				row_values(l, k, o, i, min(LINEAR_COLUMNS, l->in - i), value);
+			pairs[i / 2][r][i % 2] = (int16_t)(value[i % LINEAR_COLUMNS] - zero);
 		}
 	}
 }
@@ -236,7 +273,7 @@ void integer_pairs_weight(const struct product *p, size_t n, void *w)
 	const struct linear *l = p->l;
 	struct integers k;
 
-	integers_of(&k, &l->storage);
+	integers_of(&k, format_of(l));
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += PAIR_PANEL) {
 		char *panel = (char *)w + o / PAIR_PANEL * pair_panel_size(l);
