@@ -9,7 +9,8 @@
  * which are scales only in the unit of a second scale, that of a compute format (quant/linear.h). With codes
  * that are integers and the compute format int8, weights are then integers without any rounding.
  *
- * Sources: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3; for u8 QServe (Lin et al. 2024, section 4.1).
+ * Sources: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3; for u8 QServe (Lin et al. 2024, section
+ * 4.1).
  */
 #ifndef NUM_SCALE_TYPE_H
 #define NUM_SCALE_TYPE_H

@@ -55,8 +55,8 @@ static struct variant variant_of(const struct linear *l)
 
 	if (l->weight || !linear_rounds(l) || !whole)
 		return (struct variant){ false };
-	if ((l->compute.kind ? integer_computed(l) : linear_has_grid(l)) && bytes.weight_unit > 0 && bytes.input_unit > 0 &&
-	    !input->asymmetric && group <= BYTES_MAX)
+	if ((l->compute.kind ? integer_computed(l) : linear_has_grid(l)) && bytes.weight_unit > 0 &&
+	    bytes.input_unit > 0 && !input->asymmetric && group <= BYTES_MAX)
 		return bytes;
 	return (struct variant){ is_bf16(l), TILE_BF16, 1, 1 };
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/size.h"
 #include "base/thread.h"
+#include "product/product_panel_private.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -15,11 +16,7 @@ enum { PANEL = PRODUCT_ROWS, ROWS = 8, STEP = 4, TILE_M = 256, TILE_N = 512 };
 enum { QUAD_ROWS = 4, QUAD_STEPS = 8 };
 enum { UNIT = 16, GROUP_MAX = 65793, FEW_NUMBERS = 1 << 16, FEW_PRODUCTS = 1 << 22 };
 
-/* Values of the codes of a format: unit · (value - offset), with `value` from 0 to 255. */
-struct integers { float unit; int offset; uint8_t value[256]; };
-
-/* False if the values are not small integers times a power of two. */
-static bool integers_of(struct integers *y, const struct format *f)
+bool integers_of(struct integers *y, const struct format *f)
 {
 	y->unit = format_unit(f, f->asymmetric ? 255 : 127);
 	y->offset = f->asymmetric || !(y->unit > 0) ? 0 : (int)(f->max / y->unit);
@@ -28,24 +25,22 @@ static bool integers_of(struct integers *y, const struct format *f)
 	return y->unit > 0;
 }
 
-/* The format of the numbers that are multiplied: of the codes, or that to which they are rounded. */
-static const struct format *format_of(const struct linear *l)
+const struct format *integer_format(const struct linear *l)
 {
 	return l->compute.kind ? &l->compute : &l->storage;
 }
 
-/* Columns of a group of these numbers; groups of a row; columns with padding. */
-static size_t integer_group(const struct linear *l)
+size_t integer_group(const struct linear *l)
 {
 	return !l->compute.kind && l->group > 0 ? (size_t)l->group : l->in;
 }
 
-static size_t groups_of(const struct linear *l)
+size_t integer_groups(const struct linear *l)
 {
 	return ceil_div(l->in, integer_group(l));
 }
 
-static size_t padded(const struct linear *l)
+size_t integer_columns(const struct linear *l)
 {
 	return ceil_div(l->in, UNIT) * UNIT;
 }
@@ -74,19 +69,19 @@ bool integer_fits(const struct product_row *row, const struct linear *l)
 	struct integers weights, inputs;
 
 	return (cpu_dot || row->variant != INTEGER_DOTS) && whole && linear_rounds(l) &&
-		integer_group(l) <= GROUP_MAX && integers_of(&weights, format_of(l)) &&
+		integer_group(l) <= GROUP_MAX && integers_of(&weights, integer_format(l)) &&
 		integers_of(&inputs, &l->input.format) && inputs.offset &&
-		(row->variant != INTEGER_QUADS || fit_quads(&weights, format_of(l)));
+		(row->variant != INTEGER_QUADS || fit_quads(&weights, integer_format(l)));
 }
 
-/* Weights are panels of rows, [padded / STEP][PANEL][STEP] bytes. Each panel is followed by the terms of its
+/* Weights are panels of rows, [columns / STEP][PANEL][STEP] bytes. Each panel is followed by the terms of its
  * groups. */
 
 struct terms { float scale[PANEL]; int32_t zero[PANEL]; };
 
 static size_t panel_size(const struct linear *l)
 {
-	return padded(l) * PANEL + groups_of(l) * sizeof(struct terms);
+	return integer_columns(l) * PANEL + integer_groups(l) * sizeof(struct terms);
 }
 
 size_t integer_size(const struct linear *l, size_t n)
@@ -94,8 +89,7 @@ size_t integer_size(const struct linear *l, size_t n)
 	return ceil_div(n, PANEL) * panel_size(l);
 }
 
-/* Numbers [i, i + n) of row o as integers.value has them: of the codes, or rounded to the compute format. */
-static void row_values(const struct linear *l, const struct integers *k, size_t o, size_t i, size_t n,
+void integer_values(const struct linear *l, const struct integers *k, size_t o, size_t i, size_t n,
 	uint8_t value[n])
 {
 	uint8_t unpacked[LINEAR_COLUMNS];
@@ -115,8 +109,7 @@ static void row_values(const struct linear *l, const struct integers *k, size_t 
 		value[j] = k->value[code[j]];
 }
 
-/* The value that represents 0 in a group. */
-static int zero_of(const struct linear *l, const struct integers *k, size_t o, size_t g)
+int integer_zero(const struct linear *l, const struct integers *k, size_t o, size_t g)
 {
 	return k->offset + (l->zero && !l->compute.kind ? l->zero[linear_scale_at(l, o, g)] : 0);
 }
@@ -130,13 +123,13 @@ static void make_row(const struct linear *l, const struct integers *k, size_t o,
 	for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
 		const size_t n = min(LINEAR_COLUMNS, l->in - i);
 
-		row_values(l, k, o, i, n, value);
+		integer_values(l, k, o, i, n, value);
 		for (size_t j = i; j < i + n; j++)
 			codes[j / STEP][r][j % STEP] = value[j - i];
 	}
-	for (size_t g = 0; g < groups_of(l); g++) {
+	for (size_t g = 0; g < integer_groups(l); g++) {
 		terms[g].scale[r] = linear_unit_scale(l, o, g) * k->unit;
-		terms[g].zero[r] = zero_of(l, k, o, g);
+		terms[g].zero[r] = integer_zero(l, k, o, g);
 	}
 }
 
@@ -145,7 +138,7 @@ void integer_weight(const struct product *p, size_t n, void *w)
 	const struct linear *l = p->l;
 	struct integers k;
 
-	integers_of(&k, format_of(l));
+	integers_of(&k, integer_format(l));
 	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
 	for (size_t o = 0; o < n; o += PANEL) {
 		char *panel = (char *)w + o / PANEL * panel_size(l);
@@ -153,7 +146,7 @@ void integer_weight(const struct product *p, size_t n, void *w)
 		memset(panel, 0, panel_size(l));
 		for (size_t r = 0; r < min(PANEL, n - o); r++)
 			make_row(l, &k, p->first + o + r, r, (uint8_t (*)[PANEL][STEP])panel,
-				(struct terms *)(panel + padded(l) * PANEL));
+				(struct terms *)(panel + integer_columns(l) * PANEL));
 	}
 }
 
@@ -161,12 +154,12 @@ void integer_weight(const struct product *p, size_t n, void *w)
 
 size_t integer_input_size(const struct linear *l, size_t m)
 {
-	return m * (padded(l) + (1 + groups_of(l)) * sizeof(float));
+	return m * (integer_columns(l) + (1 + integer_groups(l)) * sizeof(float));
 }
 
 static float *scales(const struct linear *l, size_t m, const void *input)
 {
-	void *y = (char *)(uintptr_t)input + m * padded(l);
+	void *y = (char *)(uintptr_t)input + m * integer_columns(l);
 
 	return y;
 }
@@ -202,18 +195,18 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 	const uint8_t *modality)
 {
 	const struct linear *l = p->l;
-	const size_t in = l->in, groups = groups_of(l), group = integer_group(l);
+	const size_t in = l->in, groups = integer_groups(l), group = integer_group(l);
 	struct integers k;
 
 	integers_of(&k, &l->input.format);
 	#pragma omp parallel for num_threads(threads) if (m * in > FEW_NUMBERS) schedule(static)
 	for (size_t t = 0; t < m; t++) {
 		const float scale = linear_input_scale(l, x[t], modality ? modality[t] : 0);
-		int8_t *q = (int8_t *)y + t * padded(l);
+		int8_t *q = (int8_t *)y + t * integer_columns(l);
 		int32_t *sum = sums(l, m, y) + t * groups;
 		bool finite = true;
 
-		memset(q + in, 0, padded(l) - in);
+		memset(q + in, 0, integer_columns(l) - in);
 		for (size_t i = 0; i < in; i += LINEAR_COLUMNS) {
 			const size_t n = min(LINEAR_COLUMNS, in - i);
 			float v[LINEAR_COLUMNS];
@@ -230,99 +223,6 @@ void integer_input(const struct product *p, size_t m, void *y, const float x[m][
 bool integer_input_same(const struct product *a, const struct product *b)
 {
 	return a->l->in == b->l->in && integer_group(a->l) == integer_group(b->l);
-}
-
-/*
- * Pairs: codes minus their zero points, and inputs, are 16-bit numbers. Weights are panels of PAIR_PANEL
- * rows, [padded / 2][PAIR_PANEL][2] numbers, followed by the scales [groups][PAIR_PANEL]. Inputs are rows,
- * followed by the scale of each row.
- */
-enum { PAIR_PANEL = 16, PAIR_ROWS = 4, PAIR_TILE_M = 128 };
-
-static size_t pair_panel_size(const struct linear *l)
-{
-	return padded(l) * PAIR_PANEL * sizeof(int16_t) + groups_of(l) * PAIR_PANEL * sizeof(float);
-}
-
-size_t integer_pairs_size(const struct linear *l, size_t n)
-{
-	return ceil_div(n, PAIR_PANEL) * pair_panel_size(l);
-}
-
-/* Stores row o of the layer as row r of a panel. */
-static void make_pair_row(const struct linear *l, const struct integers *k, size_t o, size_t r,
-	int16_t pairs[][PAIR_PANEL][2], float scale[][PAIR_PANEL])
-{
-	uint8_t value[LINEAR_COLUMNS];
-
-	for (size_t g = 0; g < groups_of(l); g++) {
-		const size_t end = min((g + 1) * integer_group(l), l->in);
-		const int zero = zero_of(l, k, o, g);
-
-		scale[g][r] = linear_unit_scale(l, o, g) * k->unit;
-		for (size_t i = g * integer_group(l); i < end; i++) {
-			if (i % LINEAR_COLUMNS == 0)
-				row_values(l, k, o, i, min(LINEAR_COLUMNS, l->in - i), value);
-			pairs[i / 2][r][i % 2] = (int16_t)(value[i % LINEAR_COLUMNS] - zero);
-		}
-	}
-}
-
-void integer_pairs_weight(const struct product *p, size_t n, void *w)
-{
-	const struct linear *l = p->l;
-	struct integers k;
-
-	integers_of(&k, format_of(l));
-	#pragma omp parallel for num_threads(threads) if (n * l->in > FEW_NUMBERS) schedule(static)
-	for (size_t o = 0; o < n; o += PAIR_PANEL) {
-		char *panel = (char *)w + o / PAIR_PANEL * pair_panel_size(l);
-
-		memset(panel, 0, pair_panel_size(l));
-		for (size_t r = 0; r < min(PAIR_PANEL, n - o); r++)
-			make_pair_row(l, &k, p->first + o + r, r, (int16_t (*)[PAIR_PANEL][2])panel,
-				(float (*)[PAIR_PANEL])(panel + padded(l) * PAIR_PANEL * sizeof(int16_t)));
-	}
-}
-
-size_t integer_pairs_input_size(const struct linear *l, size_t m)
-{
-	return m * (padded(l) * sizeof(int16_t) + sizeof(float));
-}
-
-static float *pair_scales(const struct linear *l, size_t m, const void *input)
-{
-	void *y = (char *)(uintptr_t)input + m * padded(l) * sizeof(int16_t);
-
-	return y;
-}
-
-void integer_pairs_input(const struct product *p, size_t m, void *y, const float x[m][p->l->in],
-	const uint8_t *modality)
-{
-	const struct linear *l = p->l;
-	struct integers k;
-
-	integers_of(&k, &l->input.format);
-	#pragma omp parallel for num_threads(threads) if (m * l->in > FEW_NUMBERS) schedule(static)
-	for (size_t t = 0; t < m; t++) {
-		const float s = linear_input_scale(l, x[t], modality ? modality[t] : 0);
-		int16_t *q = (int16_t *)y + t * padded(l);
-		bool finite = true;
-
-		memset(q + l->in, 0, (padded(l) - l->in) * sizeof *q);
-		for (size_t i = 0; i < l->in; i += LINEAR_COLUMNS) {
-			const size_t n = min(LINEAR_COLUMNS, l->in - i);
-			float v[LINEAR_COLUMNS];
-			int8_t bytes[LINEAR_COLUMNS];
-
-			format_values(&l->input.format, n, v, x[t] + i, s);
-			finite &= integer_bytes(n, bytes, v, 1 / k.unit);
-			for (size_t j = 0; j < n; j++)
-				q[i + j] = bytes[j];
-		}
-		pair_scales(l, m, y)[t] = finite ? s * k.unit : NAN;
-	}
 }
 
 #ifdef __x86_64__
@@ -345,15 +245,16 @@ static void piece(const struct linear *l, size_t all, size_t t, size_t m, size_t
 {
 	const __mmask16 mask[2] = { (__mmask16)((1u << min(n, 16)) - 1),
 		(__mmask16)((1u << (n - min(n, 16))) - 1) };
-	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = integer_group(l) / STEP;
-	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
+	const size_t groups = integer_groups(l), group = integer_group(l) / STEP;
+	const size_t steps = integer_columns(l) / STEP;
+	const struct terms *terms = (const struct terms *)(panel + integer_columns(l) * PANEL);
 	const float *scale = scales(l, all, input);
 	_Alignas(64) float part[ROWS][PANEL] = { { 0 } };
 	const uint32_t *x[ROWS];
 	const int32_t *sum[ROWS];
 
 	for (size_t i = 0; i < ROWS; i++) {
-		x[i] = (const uint32_t *)((const char *)input + (t + min(i, m - 1)) * padded(l));
+		x[i] = (const uint32_t *)((const char *)input + (t + min(i, m - 1)) * integer_columns(l));
 		sum[i] = sums(l, all, input) + (t + min(i, m - 1)) * groups;
 		/* the results are stored at the end, into lines that are read from memory meanwhile */
 		__builtin_prefetch(y + min(i, m - 1) * stride, 1);
@@ -452,15 +353,16 @@ __attribute__((target("avx2,fma"), always_inline))
 static inline void quad_rows(int rows, const struct linear *l, size_t all, size_t t, size_t m, size_t n,
 	size_t stride, float *y, const void *input, const char *panel, const float *bias, bool add)
 {
-	const size_t groups = groups_of(l), steps = padded(l) / STEP, group = integer_group(l) / STEP;
-	const struct terms *terms = (const struct terms *)(panel + padded(l) * PANEL);
+	const size_t groups = integer_groups(l), group = integer_group(l) / STEP;
+	const size_t steps = integer_columns(l) / STEP;
+	const struct terms *terms = (const struct terms *)(panel + integer_columns(l) * PANEL);
 	const float *scale = scales(l, all, input);
 	_Alignas(32) float part[QUAD_ROWS][PANEL] = { { 0 } };
 	const char *x[QUAD_ROWS];
 	const int32_t *sum[QUAD_ROWS];
 
 	for (int i = 0; i < rows; i++) {
-		x[i] = (const char *)input + (t + min((size_t)i, m - 1)) * padded(l);
+		x[i] = (const char *)input + (t + min((size_t)i, m - 1)) * integer_columns(l);
 		sum[i] = sums(l, all, input) + (t + min((size_t)i, m - 1)) * groups;
 	}
 	for (size_t h = 0; h < n; h += 16)
@@ -503,90 +405,12 @@ static void quad_piece(const struct linear *l, size_t all, size_t t, size_t m, s
 		quad_rows(QUAD_ROWS, l, all, t, m, n, stride, y, input, panel, bias, add);
 }
 
-/* sum + Σ w x over each two numbers. From intrinsics, gcc 12 computes all products first, and runs out of
- * registers. */
-__attribute__((target("avx2,fma"), always_inline))
-static inline __m256i pairs(__m256i sum, __m256i w, __m256i x)
-{
-	__m256i product;
-
-	__asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0" : "+x"(sum), "=&x"(product) : "x"(w), "x"(x));
-	return sum;
-}
-
-/* Steps [s, end) of two columns, for PAIR_ROWS rows of x and 16 rows of the panel. */
-__attribute__((target("avx2,fma"), always_inline))
-static inline void pair_dots(__m256i dot[PAIR_ROWS][2], const int16_t *const x[PAIR_ROWS],
-	const int16_t *panel, size_t s, size_t end)
-{
-	for (int i = 0; i < PAIR_ROWS; i++)
-		dot[i][0] = dot[i][1] = _mm256_setzero_si256();
-	for (; s < end; s++) {
-		const __m256i w0 = _mm256_loadu_si256((const __m256i *)(panel + s * PAIR_PANEL * 2));
-		const __m256i w1 = _mm256_loadu_si256((const __m256i *)(panel + s * PAIR_PANEL * 2 + 16));
-
-		for (int i = 0; i < PAIR_ROWS; i++) {
-			int32_t two;
-
-			memcpy(&two, x[i] + 2 * s, sizeof two);
-			const __m256i xi = _mm256_set1_epi32(two);
-
-			dot[i][0] = pairs(dot[i][0], w0, xi);
-			dot[i][1] = pairs(dot[i][1], w1, xi);
-		}
-	}
-}
-
-/* Multiplies rows [t, t + m) of x with a panel of n rows. */
-__attribute__((target("avx2,fma")))
-static void pair_piece(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
-	float *y, const void *input, const char *panel, const float *bias, bool add)
-{
-	const size_t groups = groups_of(l), steps = padded(l) / 2, group = integer_group(l) / 2;
-	const float *scale = (const float *)(panel + padded(l) * PAIR_PANEL * sizeof(int16_t));
-	const float *input_scale = pair_scales(l, all, input);
-	_Alignas(32) float part[PAIR_ROWS][PAIR_PANEL] = { { 0 } };
-	const int16_t *x[PAIR_ROWS];
-
-	for (size_t i = 0; i < PAIR_ROWS; i++)
-		x[i] = (const int16_t *)input + (t + min(i, m - 1)) * padded(l);
-	for (size_t g = 0; g < groups; g++) {
-		__m256i dot[PAIR_ROWS][2];
-
-		pair_dots(dot, x, (const int16_t *)panel, g * group,
-			g + 1 < groups ? (g + 1) * group : steps);
-		for (int h = 0; h < 2; h++) {
-			const __m256 s_og = _mm256_loadu_ps(scale + g * PAIR_PANEL + 8 * h);
-
-			for (int i = 0; i < PAIR_ROWS; i++)
-				_mm256_store_ps(&part[i][8 * h],
-					_mm256_fmadd_ps(_mm256_cvtepi32_ps(dot[i][h]), s_og,
-						_mm256_load_ps(&part[i][8 * h])));
-		}
-	}
-	for (size_t i = 0; i < m; i++)
-		for (size_t j = 0; j < n; j++) {
-			float v = part[i][j] * input_scale[t + i];
-
-			v = bias ? v + bias[j] : v;
-			y[i * stride + j] = add ? v + y[i * stride + j] : v;
-		}
-}
 #else
 #define piece NULL		/* not called: no layer fits */
 #define quad_piece NULL
-#define pair_piece NULL
 #endif
 
-/* Panels of `panel` rows of the layer, `size` bytes each; tiles of tile_m rows of x; `rows` rows of x per
- * call of piece(). */
-struct panels {
-	size_t panel, size, tile_m, rows;
-	void (*piece)(const struct linear *l, size_t all, size_t t, size_t m, size_t n, size_t stride,
-		float *y, const void *input, const char *panel, const float *bias, bool add);
-};
-
-static void run_panels(const struct panels *a, const struct product *p, size_t first, size_t n, size_t m,
+void integer_panels(const struct panels *a, const struct product *p, size_t first, size_t n, size_t m,
 	size_t stride, float y[m][stride], const void *input, const float *bias, bool add)
 {
 	const struct linear *l = p->l;
@@ -608,7 +432,7 @@ void integer_run(const struct product *p, size_t first, size_t n, size_t m, size
 {
 	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, ROWS, piece };
 
-	run_panels(&panels, p, first, n, m, stride, y, input, bias, add);
+	integer_panels(&panels, p, first, n, m, stride, y, input, bias, add);
 }
 
 void integer_quads_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
@@ -616,14 +440,5 @@ void integer_quads_run(const struct product *p, size_t first, size_t n, size_t m
 {
 	const struct panels panels = { PANEL, panel_size(p->l), TILE_M, QUAD_ROWS, quad_piece };
 
-	run_panels(&panels, p, first, n, m, stride, y, input, bias, add);
-}
-
-void integer_pairs_run(const struct product *p, size_t first, size_t n, size_t m, size_t stride,
-	float y[m][stride], const void *input, const float *bias, bool add)
-{
-	const struct panels panels = { PAIR_PANEL, pair_panel_size(p->l), PAIR_TILE_M, PAIR_ROWS,
-		pair_piece };
-
-	run_panels(&panels, p, first, n, m, stride, y, input, bias, add);
+	integer_panels(&panels, p, first, n, m, stride, y, input, bias, add);
 }

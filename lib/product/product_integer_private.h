@@ -5,12 +5,13 @@
  *	y_to = s_t Σ_g s_og Σ_{i in g} (c_oi - z_og) q_ti
  *
  * Formats whose values are small integers times a power of two are also supported. A layer with a compute
- * format of integers (DPQ over int8; QQQ, QServe) is one group of the rounded integers, with its second scale:
+ * format of integers (DPQ over int8; QQQ, QServe) is one group of the rounded integers, with its second
+ * scale:
  *
  *	y_to = s_t s₈_o Σ_i int8((c_oi - z_og) s_og) q_ti
  *
- * Sums within a group are exact in int32. They are scaled and added in float in the order of the groups, so that all three rows give
- * the same bits:
+ * Sums within a group are exact in int32. They are scaled and added in float in the order of the groups, so
+ * that all three rows give the same bits:
  *
  *	dots	dot products of four bytes (AVX512_VNNI), unsigned times signed: of c + b ≥ 0 and q, minus
  *		b + z times the sum of q
@@ -24,9 +25,9 @@
 
 enum { INTEGER_DOTS, INTEGER_QUADS, INTEGER_PAIRS };	/* of product_row.variant */
 /*
- * Supports layers whose inputs are integers from -127 to 127, and whose codes are integers from -127 to 127 or
- * from 0 to 255. Groups are multiples of 16 columns in storage order, at most 65793 columns. With a compute
- * format, its values are these integers, for any codes and groups, and rows have at most 65793 columns.
+ * Supports layers whose inputs are integers from -127 to 127, and whose codes are integers from -127 to 127
+ * or from 0 to 255. Groups are multiples of 16 columns in storage order, at most 65793 columns. With a
+ * compute format its values are such integers. Codes and groups may be any; rows have at most 65793 columns.
  */
 bool integer_fits(const struct product_row *row, const struct linear *l);
 /* Whether weights in a compute format are multiples of its unit from -127 to 127; false without one. */
