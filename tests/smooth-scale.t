@@ -1,5 +1,6 @@
 #!/bin/sh
-# smooth-scale.t -- outliers of activations moved into the weights: SmoothQuant's factors; random factors
+# smooth-scale.t -- outliers of activations moved into the weights: SmoothQuant's factors, and SmoothAttention's;
+# random factors
 #
 # Every reference model computes the same as before.
 # shellcheck source=tests/tap.sh
@@ -7,6 +8,7 @@
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 ref=$top/tests/ref
 below() { awk -v x="$1" -v most="$2" 'BEGIN { exit !(x != "" && x >= 0 && x <= most) }'; }
+attr() { py attr "$@"; }
 checked() { sed -n 's/.*check: the logits differ by at most \([^ ]*\) of the largest$/\1/p' said; }
 
 for name in llama-gqa llama-tied qwen2-bias gpt2 opt neox-parallel neox-serial gemma gemma2 phi3-window qwen2-moe \
@@ -90,6 +92,46 @@ for h in one two; do tensor-stats -q $h.h5 >$h.stats; done
 is 'tensor-stats: modalities count together' "$(cat two.stats)" "$(cat one.stats)"
 ok '... in all layers' test "$(wc -l <two.stats)" -gt 8
 
+# --- keys and queries (SmoothAttention) ---
+for name in llama-gqa llama-tied qwen2-bias gpt2 opt neox-parallel neox-serial gemma gemma2 phi3-window qwen2-moe \
+	mixtral; do
+	smooth-scale --attention --tokens "$name-t.h5" --ctx 32 --check "$ref/$name.h5" -o "$name.h5" 2>said; s=$?
+	ok "$name: the logits stay the same, $(checked)" below "$(checked)" 1e-5
+	is "$name: status" $s 0
+done
+ok 'llama: factors of pairs of keys, shared by queries; other layers are unchanged' py paired "$ref/llama-gqa.h5" \
+	llama-gqa.h5
+ok 'gpt2: factors of single channels, in a layer of queries, keys and values' py single "$ref/gpt2.h5" gpt2.h5
+ok '... neox, whose heads have channels without a pair' py part_paired "$ref/neox-parallel.h5" neox-parallel.h5
+keys() { smooth-scale --attention --alpha "$1" --tokens llama-gqa-t.h5 --ctx 32 "$2" -o "$3"; }
+keys 1 "$ref/llama-gqa.h5" one.h5 2>/dev/null
+keys 1 one.h5 again.h5 2>said
+is 'all keys by their maximum: it is 1 in every layer' "$(awk '/k_proj/ { print $2 == "1" && $3 == "1" }' said)" "1
+1"
+ok '... and in every pair: again changes nothing' py close one.h5 again.h5
+keys 0 "$ref/llama-gqa.h5" zero.h5 2>/dev/null
+ok 'no keys: unchanged' h5diff -q zero.h5 "$ref/llama-gqa.h5" /model
+hadamard-rotate -q "$ref/llama-gqa.h5" -o h.h5
+smooth-scale -q --attention --tokens llama-gqa-t.h5 --ctx 32 h.h5 -o hs.h5
+is 'the basis of the inputs stays' "$(attr hs.h5 / basis)" "$(attr h.h5 / basis)"
+is 'the history of the tokens' "$(attr hs.h5 / history:tokens | cut -d' ' -f1)" sample-tokens
+is 'what it was calibrated on' "$(attr hs.h5 / calibration)" "$(attr llama-gqa-h.h5 / calibration)"
+ok 'keys: the same bytes for every -j, and from a stream' \
+	sh -c 'smooth-scale -q --attention --tokens llama-gqa-t.h5 --ctx 32 -j 3 "$1" -o j3.h5 &&
+		smooth-scale -q --attention --tokens llama-gqa-t.h5 --ctx 32 -j 1 "$1" -o j1.h5 && cmp j1.h5 j3.h5 &&
+		cat "$1" | smooth-scale -q --attention --tokens llama-gqa-t.h5 --ctx 32 | cat >s.h5 &&
+		tensor-join -q s.h5 -o sj.h5 && h5diff sj.h5 j1.h5 /model' x "$ref/llama-gqa.h5"
+for name in gemma3 qwen3-window qwen3-moe; do
+	sample-tokens -q --length 64 --ctx 32 "$ref/$name.h5" -o "$name-t.h5"
+	no "$name has norms of queries and keys" 1 "$name.h5: the attention of .* has norms of queries and keys" \
+		smooth-scale --attention --tokens "$name-t.h5" --ctx 32 "$ref/$name.h5" -o r.h5
+done
+no 'keys without tokens' 2 '--tokens FILE is expected with --attention' smooth-scale --attention "$ref/gpt2.h5" -o r.h5
+warns 'Hessians for keys' '--hessian .--attention.' smooth-scale --attention --hessian gpt2-h.h5 \
+	--tokens gpt2-t.h5 --ctx 32 "$ref/gpt2.h5" -o x.h5
+warns 'tokens without keys' '--tokens, --ctx .no --attention.' smooth-scale --hessian gpt2-h.h5 \
+	--tokens gpt2-t.h5 --ctx 32 "$ref/gpt2.h5" -o x.h5
+
 # --- rounded activations ---
 msq-calib -q --act-format int4 --act-mode dynamic-token "$ref/llama-gqa.h5" -o rounded.h5
 ok '--check does not round activations' smooth-scale --check --hessian llama-gqa-h.h5 rounded.h5 -o x.h5
@@ -98,7 +140,7 @@ ok '--check does not round activations' smooth-scale --check --hessian llama-gqa
 rm -f r.h5
 g=$ref/llama-gqa.h5
 py damaged
-no 'no Hessians' 2 '--hessian FILE or --random SEED is expected' smooth-scale "$g" -o r.h5
+no 'no Hessians' 2 '--hessian FILE, --random SEED or --attention is expected' smooth-scale "$g" -o r.h5
 no 'Hessians of no layer' 1 'none.h5: holds no Hessian of a layer that reads a norm' \
 	smooth-scale --hessian none.h5 "$g" -o r.h5
 no 'no absmax' 1 'no-absmax.h5: /model/layers/0/self_attn/.*/absmax: is missing' \

@@ -98,7 +98,7 @@ static void check_layer(const struct rewrite *r, const struct part *part, const 
 	if (l->linear.branch_a)
 		die("%s: %s: has a branch, which reads the same input, expected a layer before fbq-run",
 			part_name(part), l->path);
-	if (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY)
+	if (r->settings && (mode == INPUT_STATIC_TENSOR || mode == INPUT_STATIC_MODALITY))
 		die("%s: %s/act_scale: would not fit the inputs, which change; calibrate the "
 			"result", part_name(part), l->path);
 }
@@ -108,6 +108,7 @@ struct change {
 	const struct residual_layer *at;
 	const struct wide_norm *norm;	/* NULL: none */
 	const double *columns, *rows;	/* [in], [out - at->first] of the last rows; NULL: none */
+	double *outputs;		/* [out]; NULL: none */
 	bool finish;
 };
 
@@ -118,6 +119,7 @@ static void scale(const struct change *c, size_t first, size_t m, double w[m][c-
 
 	invariant_scale(c->columns, NULL, own, c->at->in, w, NULL);
 	invariant_scale(c->columns, rows, m - own, c->at->in, w + own, bias ? bias + own : NULL);
+	invariant_scale(NULL, c->outputs ? c->outputs + first : NULL, m, c->at->in, w, bias);
 }
 
 /* Changes rows [first, first + m) of the layer, and writes them to the same rows of y. */
@@ -228,10 +230,15 @@ static struct wide_norm *read_norms(const struct rewrite *r, const struct filter
 /* The new basis depends on the settings and on the streams that are not changed. */
 static void write_basis(const struct rewrite *r, const struct filter *f)
 {
-	char *before = basis_of(f->part), *after;
-	char *settings = xformat("%s leave=%d,%d %s", program, r->change.unchanged[0],
-		r->change.unchanged[f->config->stacks - 1], r->settings);
+	char *before, *after, *settings;
 
+	if (!r->settings) {
+		basis_copy(f->out, f->part);
+		return;
+	}
+	before = basis_of(f->part);
+	settings = xformat("%s leave=%d,%d %s", program, r->change.unchanged[0],
+		r->change.unchanged[f->config->stacks - 1], r->settings);
 	after = basis_change(before, settings, r->second);
 	basis_write(f->out, after);
 	free(before), free(after), free(settings);
@@ -250,7 +257,7 @@ static void begin_part(const struct rewrite *r, const struct filter *f)
 	if (part_index(f->part))
 		return;
 	write_basis(r, f);
-	calibrated_write(f->out, 2, (const struct part *[]){ f->part, r->second }, NULL);
+	calibrated_write(f->out, 2, (const struct part *[]){ f->part, r->second }, r->calibration);
 	if (r->second)
 		output_history(f->out, r->second_name, r->second);
 	if (r->rotated)
@@ -322,6 +329,7 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 	for (size_t i = 0; i < here->layers; i++) {
 		const struct residual_layer *l = &here->layer[i];
 		const struct change c = { l, l->norm < 0 ? NULL : &norm[l->norm], columns[i], rows[i],
+			r->outputs ? r->outputs(r->arg, f->part, here, i) : NULL,
 			r->finish && r->needs_finish(r->arg, l) };
 
 		progress_part(l->path, part_index(f->part), part_count(f->part),
@@ -330,9 +338,9 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 
 		if (why)
 			die("%s: %s: %s", part_name(f->part), l->path, why);
-		if (!c.columns && !c.rows && !c.finish && !invariant_changes(&r->change, l, c.norm))
-			continue;
-		(l->vector ? change_vector : change_layer)(r, f, &c);
+		if (c.columns || c.rows || c.outputs || c.finish || invariant_changes(&r->change, l, c.norm))
+			(l->vector ? change_vector : change_layer)(r, f, &c);
+		free(c.outputs);
 	}
 	for (size_t i = 0; i < here->layers; i++)
 		free(divisor[i]), free(columns[i]);
@@ -341,8 +349,11 @@ static void change_layers(const struct rewrite *r, const struct filter *f, const
 
 static void change_part(const struct rewrite *r, const struct filter *f, const struct residual *here)
 {
-	struct wide_norm *norm = read_norms(r, f, here);
+	struct wide_norm *norm;
 
+	if (r->begin)
+		r->begin(r->arg, f, here);
+	norm = read_norms(r, f, here);
 	begin_part(r, f);
 	change_layers(r, f, here, norm);
 	for (size_t i = 0; i < here->norms; i++) {

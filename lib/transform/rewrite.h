@@ -21,15 +21,22 @@ struct rewrite {
 	struct invariant change;
 	enum half_type dtype;		/* of weights; biases and norms are float */
 	const char *rotated;		/* attribute `rotated` of the root; NULL: no rotation */
-	const char *settings;		/* settings that change the layers' inputs, for the basis */
+	const char *settings;		/* settings that change the layers' inputs, for the basis; NULL: the
+					 * inputs do not change */
 	const struct part *second;	/* second input, whose history is written; NULL: none */
 	const char *second_name;	/* name of that history */
+	const char *calibration;	/* line of the attribute `calibration`, or NULL */
+	/* Called before a part with layers or norms is changed. NULL: no function. */
+	void (*begin)(void *arg, const struct filter *f, const struct residual *here);
 	/* Sets the factors of the i-th norm of a part, in addition to `change`. NULL: no function. */
 	void (*norm)(void *arg, const struct part *part, const struct residual *here, size_t i,
 		struct wide_norm *norm);
 	/* Returns the divisors of the outputs of the source of the i-th layer, from row `first` on: [in /
 	 * shared], freed by the caller, or NULL. NULL: no function. */
 	double *(*source)(void *arg, const struct part *part, const struct residual *here, size_t i);
+	/* Returns the divisors of the outputs of the i-th layer: [out], freed by the caller, or NULL. NULL:
+	 * no function. */
+	double *(*outputs)(void *arg, const struct part *part, const struct residual *here, size_t i);
 	/* finish() changes a layer after `norm` and `source`, if needs_finish() returns true. It may change
 	 * the function of the model. by: the factors that are in w. */
 	bool (*needs_finish)(void *arg, const struct residual_layer *l);

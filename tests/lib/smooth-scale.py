@@ -1,5 +1,6 @@
 """smooth-scale.py -- Python of tests/smooth-scale.t"""
 
+import json
 import shutil
 
 import h5py
@@ -41,6 +42,59 @@ def inputs(ref):
     )
     s = (x / w) ** 0.5
     assert abs(y * s - x).max() < 1e-4 * x.max() and abs(y / x - 1).max() > 0.1
+
+
+def factors(before, after, path):
+    """The factor of each row of a layer, weights and biases, after / before."""
+    a, b = (h5py.File(f)[path] for f in (before, after))
+    x, y = (np.c_[g["weight"][()], g["bias"][()] if "bias" in g else g["weight"][()][:, :0]] for g in (a, b))
+    f = (x.astype("f8") * y).sum(1) / (x.astype("f8") ** 2).sum(1)
+    assert abs(y - x * f[:, None]).max() < 1e-6 * abs(y).max()
+    return f
+
+
+def same_others(before, after, changed):
+    a, b = h5py.File(before), h5py.File(after)
+    paths = []
+    a["/"].visititems(lambda p, o: paths.append(p) if isinstance(o, h5py.Dataset) else None)
+    differ = {p.rsplit("/", 2)[1] for p in paths if not np.array_equal(a[p][()], b[p][()])}
+    assert differ == set(changed), differ
+
+
+def paired(before, after):
+    c = json.loads(h5py.File(before)["config"][()])
+    heads, kv = c["num_attention_heads"], c["num_key_value_heads"]
+    assert heads > kv > 1
+    for i in range(c["num_hidden_layers"]):
+        p = f"model/layers/{i}/self_attn/"
+        k, q = factors(before, after, p + "k_proj").reshape(kv, 2, -1), factors(before, after, p + "q_proj")
+        assert abs(k[:, 0] / k[:, 1] - 1).max() < 1e-5 and k.std() > 0.01
+        assert abs(q.reshape(kv, heads // kv, -1) * k.reshape(kv, 1, -1) - 1).max() < 1e-5
+    same_others(before, after, ["q_proj", "k_proj"])
+
+
+def single(before, after):
+    f = factors(before, after, "transformer/h/1/attn/c_attn").reshape(3, -1)
+    assert abs(f[0] * f[1] - 1).max() < 1e-5 and f[1].std() > 0.01 and (f[2] == 1).all()
+    assert len(set(f[1].round(6))) == f.shape[1]
+    same_others(before, after, ["c_attn"])
+
+
+def part_paired(before, after):
+    c = json.loads(h5py.File(before)["config"][()])
+    d = c["hidden_size"] // c["num_attention_heads"]
+    r = int(d * c["rope_parameters"]["partial_rotary_factor"])
+    k = factors(before, after, "gpt_neox/layers/1/attention/k_proj").reshape(-1, d)
+    assert 0 < r < d and abs(k[:, : r // 2] / k[:, r // 2 : r] - 1).max() < 1e-5
+    assert (abs(k[:, r:, None] / k[:, None, r:] - 1) + np.eye(d - r) > 1e-5).all()
+
+
+def close(a, b):
+    a, b = h5py.File(a), h5py.File(b)
+    for i in range(2):
+        for name in "q_proj", "k_proj":
+            x, y = (f[f"model/layers/{i}/self_attn/{name}/weight"][()] for f in (a, b))
+            assert abs(x - y).max() < 1e-5 * abs(x).max()
 
 
 def modalities():
