@@ -3,9 +3,13 @@
 #
 # 4-bit weights in groups of PTQ_GROUP (128). For 16-bit arithmetic (W4A16): rounding to nearest, and GPTQ in three
 # column orders. For FP8 arithmetic with static activation scales (W4A8): rounding to nearest, naive GPTQ (it
-# compensates only the storage error), and DPQ (it compensates both errors) by each of the three recipes.
+# compensates only the storage error), and DPQ (it compensates both errors) by each of the three recipes. For int8
+# arithmetic with a scale per row and activations in int8 with a scale per token (W4A8i): QServe (rotation, groups of
+# columns in order of their inputs, integer scales, s8 = max|w|/119, rounding to nearest with scales by output error),
+# QQQ (smoothing, int4, GPTQ that compensates the storage error), naive GPTQ, and DPQ, also with integer scales.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
-# from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8). All
+# from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8 and
+# W4A8i). All
 # are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
@@ -30,6 +34,18 @@ measure W4A8-DPQ-gar $base "dpq-run --group $group --compute e4m3fn --order gar.
 measure W4A8-DPQ-full $base "dpq-run --group $group --compute e4m3fn --order full.h5 $in"
 measure W4A8-DPQ-gar-paper $base "dpq-run --group $group --compute e4m3fn --order gar.h5 --recipe paper $in"
 measure W4A8-DPQ-gar-inc $base "dpq-run --group $group --compute e4m3ieee --order gar.h5 --recipe inc $in"
+step "hadamard-rotate -q --offline --seed 1 model.h5 -o rotated.h5"
+step "smooth-scale -q --hessian hessian.h5 model.h5 -o smooth.h5"
+hessians rotated smooth
+step "gar-order -q --order full rotated-hessian.h5 -o rotated-full.h5"
+base=W4A8i-DPQ-gar int8="--group $group --compute int8 --scale8 channel --pow2-scale no --act-mode dynamic-token"
+measure W4A8i-QServe $base "dpq-run $int8 --scale-dtype u8 --top 119 --saturate 127 --round-first yes \
+	--compensate none --scale-search hessian --order rotated-full.h5 --hessian rotated-hessian.h5 rotated.h5"
+measure W4A8i-QQQ $base "dpq-run $int8 --storage int4 --scale-dtype f16 --scale-search minmax --compensate storage \
+	--reorder none --hessian smooth-hessian.h5 smooth.h5"
+measure W4A8i-GPTQ-naive-gar $base "dpq-run $int8 --compensate storage --order gar.h5 $in"
+measure W4A8i-DPQ-gar $base "dpq-run $int8 --order gar.h5 $in"
+measure W4A8i-DPQ-gar-u8 $base "dpq-run $int8 --scale-dtype u8 --order gar.h5 $in"
 run_steps
 
 columns='output_error kl kl_se kl_delta kl_delta_se nll_rise nll_rise_se nll_delta nll_delta_se ppl_rise_percent'
@@ -46,6 +62,11 @@ W4A8	DPQ, gar	@W4A8-DPQ-gar W4A8-DPQ-gar	68.15
 W4A8	DPQ, full	@W4A8-DPQ-full W4A8-DPQ-gar	
 W4A8	DPQ, gar, paper	@W4A8-DPQ-gar-paper W4A8-DPQ-gar	
 W4A8	DPQ, gar, inc (240)	@W4A8-DPQ-gar-inc W4A8-DPQ-gar	
+W4A8i	QServe	@W4A8i-QServe W4A8i-DPQ-gar	
+W4A8i	QQQ	@W4A8i-QQQ W4A8i-DPQ-gar	
+W4A8i	GPTQ naive, gar	@W4A8i-GPTQ-naive-gar W4A8i-DPQ-gar	
+W4A8i	DPQ, gar	@W4A8i-DPQ-gar W4A8i-DPQ-gar	
+W4A8i	DPQ, gar, integer scales	@W4A8i-DPQ-gar-u8 W4A8i-DPQ-gar	
 T
 plot table2
 say "the paper: mean accuracy of five tasks, %, of Llama-2-7B, which has 68.64 in BF16"
