@@ -32,7 +32,8 @@ commands='model-import:file tokenize:file decode:file images-import:file sample-
 	hessian-sum:file gar-order:file rtn:file gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file
 	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
 	exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
-	eval-ppl-paired:text eval-choice:text eval-choice-paired:text aifs-order:file roofline:text tensor-stats:text
+	eval-ppl-paired:text eval-choice:text eval-choice-paired:text
+	eval-compare:text aifs-order:file roofline:text tensor-stats:text
 	tensor-diff:text tensor-join:file tensor-info:file'
 arguments() {
 	case $1 in
@@ -65,6 +66,7 @@ arguments() {
 	eval-ppl-paired) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --paired in/record.h5' ;;
 	eval-choice) echo 'eval-choice --questions in/questions.jsonl in/model.h5' ;;
 	eval-choice-paired) echo 'eval-choice --questions in/questions.jsonl in/codes.h5 --paired in/choices.h5' ;;
+	eval-compare) echo 'eval-compare in/record.h5 in/record.h5' ;;
 	aifs-order) echo 'aifs-order in/mixed.h5' ;;
 	roofline) echo 'roofline --models in/model.h5,qwen2-7b --prompt 8 --generate 8' ;;
 	tensor-info) echo 'tensor-info in/codes.h5' ;;
@@ -127,7 +129,8 @@ done
 ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
 	exmy-pack ln2rms \
-	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice aifs-order \
+	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice \
+	eval-compare aifs-order \
 	roofline tensor-info tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done

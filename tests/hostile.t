@@ -195,6 +195,7 @@ role 'eval-ppl MODEL' model eval-ppl -q --tokens tokens.h5 --ctx 8 @ -o out/r
 role 'eval-ppl --tokens' tokens eval-ppl -q --tokens @ --ctx 8 model.h5 -o out/r
 role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference @ -o out/r
 role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --paired @ -o out/r
+role 'eval-compare' result eval-compare -q result.h5 @ -o out/r
 role 'eval-choice' model eval-choice -q --questions questions.jsonl @ -o out/r
 role 'eval-choice --reference' model eval-choice -q --questions questions.jsonl model.h5 --reference @ -o out/r
 role 'eval-choice --paired' result eval-choice -q --questions questions.jsonl model.h5 --paired @ -o out/r

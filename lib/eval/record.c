@@ -12,6 +12,12 @@
  * differently. */
 static const double SAME_NLL = 0.01;
 
+void record_input(struct output *out, const char *option, const struct part *input)
+{
+	if (out && input)
+		output_history(out, option, input);
+}
+
 struct output *record_open(const char *path, const struct part *model)
 {
 	struct output *out;
@@ -21,14 +27,8 @@ struct output *record_open(const char *path, const struct part *model)
 		return NULL;
 	out = output_open(path, "result");
 	output_start(out, 0, 1);
-	output_history(out, "model", model);
+	record_input(out, "model", model);
 	return out;
-}
-
-void record_input(struct output *out, const char *option, const struct part *input)
-{
-	if (out)
-		output_history(out, option, input);
 }
 
 void record_tokens(struct output *out, const char *used)
@@ -129,18 +129,24 @@ static const double *numbers(const struct part *record, const char *path, const 
 	return part_tensor(record, path, TENSOR_F64, 1, &w->targets).data;
 }
 
+void record_check_reference(const struct part *record, size_t n, const double nll[n])
+{
+	const double *reference = part_tensor(record, "/nll_of_reference", TENSOR_F64, 1, &n).data;
+
+	for (size_t i = 0; i < n; i++)
+		if (!(fabs(reference[i] - nll[i]) < SAME_NLL))
+			die("%s: /nll_of_reference: is of another reference: target %zu has %g, expected %g",
+				part_name(record), i, reference[i], nll[i]);
+}
+
 size_t record_metrics(const struct part *record, const struct windows *w, const double nll[w->targets],
 	const struct divergence *d, struct metric metric[RECORD_METRICS])
 {
-	const double *before = numbers(record, "/nll_of_target", w), *reference;
+	const double *before = numbers(record, "/nll_of_target", w);
 	const size_t n = delta_metrics(paired_nll, w, nll, before, metric);
 
 	if (!d)
 		return n;
-	reference = numbers(record, "/nll_of_reference", w);
-	for (size_t i = 0; i < w->targets; i++)
-		if (!(fabs(reference[i] - d->reference[i]) < SAME_NLL))
-			die("%s: /nll_of_reference: is of another reference: target %zu has %g, expected %g",
-				part_name(record), i, reference[i], d->reference[i]);
+	record_check_reference(record, w->targets, d->reference);
 	return n + delta_metrics(paired_kl, w, d->kl, numbers(record, "/kl", w), metric + n);
 }

@@ -17,10 +17,11 @@
 
 /*
  * Opens a record of a tool that prints its results as text (output_stdout_check()), with the history of the
- * model, from its first part. path NULL: returns NULL, no record.
+ * model, from its first part; model NULL: without one. path NULL: returns NULL, no record.
  */
 struct output *record_open(const char *path, const struct part *model);
-/* Writes the history of another input, from its first part. option: its option. out NULL: no effect. */
+/* Writes the history of another input, from its first part. option: its option. out or input NULL: no effect.
+ */
 void record_input(struct output *out, const char *option, const struct part *input);
 /* Writes the line of the ids in use (model/calibrated.h) as attribute `evaluation`. out NULL: no effect. */
 void record_tokens(struct output *out, const char *used);
@@ -34,6 +35,8 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 /* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
  * true. used: the line of the ids in use (model/calibrated.h). */
 struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl);
+/* Fatal error if the likelihoods of the reference in the record are not those of the same model: nll. */
+void record_check_reference(const struct part *record, size_t n, const double nll[n]);
 enum { RECORD_METRICS = 2 * DELTA_METRICS };
 /*
  * Differences of nll from the record and, unless d is NULL, of the divergence. Returns their number. A record

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * compare.h -- two methods over draws, from the records of their evaluations
+ *
+ * A table with a row for each number:
+ *
+ *	nll		mean negative log-likelihood of the targets
+ *	nll_rise	its difference from that of the reference
+ *	kl		mean KL divergence from the reference
+ *	nll_delta	nll of the method - nll of its base in the same draw
+ *	kl_delta	kl of the method - kl of its base in the same draw
+ *
+ * nll_rise, kl and kl_delta need records with a reference. A row has the two-way layout (two_way.h) of the
+ * means over the targets of windows, weighted by the targets.
+ *
+ * Calling sequence: compare_table(); use of the table; table_free().
+ */
+#ifndef EVAL_COMPARE_H
+#define EVAL_COMPARE_H
+#include <stddef.h>
+#include "io/part.h"
+#include "io/table.h"
+
+/*
+ * record: the records of the method, one a draw, then those of its base in the same draws. confidence: of the
+ * verdict in column `separated`: yes, no, or - (no verdict) for one draw, for equal numbers in all draws and
+ * windows, and for nll and kl, which are no differences.
+ *
+ * Fatal errors: a record is of other targets, other windows or another reference than the first; it has no
+ * /window, as those of version 1.0; some records have a reference and others have none.
+ */
+struct table compare_table(size_t draws, const struct part *const record[2 * draws], double confidence);
+#endif

@@ -1,0 +1,68 @@
+#!/bin/sh
+# eval-compare.t -- two methods over draws: against numpy, against eval-ppl --paired, by hand; bad records
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+model=$top/tests/ref/llama-gqa.h5
+
+py make
+run() { eval-ppl -q --tokens t.h5 --ctx 20 --convention bos "$@"; }
+# by hand: two draws of three windows, differences 1 2 3 and 2 4 6 (tests/two_way.c)
+eval-compare hand-1.h5 hand-2.h5 zero.h5 zero.h5 >a
+is 'the columns' "$(head -1 a | xargs)" 'number mean se df se_draws se_windows quantile separated draws windows'
+is 'without a reference two numbers' "$(cut -f1 a | xargs)" 'number nll nll_delta'
+is 'by hand: Δ = 3, A = 6, B = 4.5, R = 0.5' "$(sed -n 3p a | cut -f2-6,8- | xargs)" \
+	'3 1.29099 2.16216 1 0.866025 no 2 3'
+is 'one draw has no verdict' "$(eval-compare hand-1.h5 zero.h5 | sed -n 3p | xargs)" \
+	'nll_delta 2 0.57735 - - 0.57735 - - 1 3'
+is 'a method and itself: no difference, no verdict' "$(eval-compare hand-?.h5 hand-?.h5 | sed -n 3p | xargs)" \
+	'nll_delta 0 0 - 0 0 - - 2 3'
+is 'another confidence' "$(eval-compare --confidence 0.5 hand-1.h5 hand-2.h5 zero.h5 zero.h5 | sed -n 3p | cut -f8)" yes
+
+# real records: five draws of a method and of its base; windows of unequal lengths
+ok 'calibrated draws' sh -c 'for k in 1 2 3 4 5; do
+	hessian-accum -q --tokens c.h5 --ctx 20 --convention bos --limit 200 --random-windows $k "$1" -o h.h5 || exit
+	for o in none full; do
+		dpq-run -q --group 8 --storage uint3 --reorder $o --hessian h.h5 "$1" 2>/dev/null |
+			eval-ppl -q --tokens t.h5 --ctx 20 --convention sliding --reference "$1" -o $o-$k.h5 \
+				>$o-$k.tsv || exit
+	done
+done' sh "$model"
+eval-compare full-?.h5 none-?.h5 >a
+is 'all numbers' "$(cut -f1 a | xargs)" 'number nll nll_rise kl nll_delta kl_delta'
+ok '... are those of numpy' py numbers
+is '... windows of unequal numbers of targets' "$(py lengths)" '19 1'
+is '... a verdict on differences only' \
+	"$(cut -f8 a | sed 's/yes\|no/verdict/' | xargs)" 'separated - verdict - verdict verdict'
+eval-compare --json full-?.h5 none-?.h5 >j
+ok 'JSON' py as_json
+eval-compare full-?.h5 none-?.h5 -o r.h5 >x
+ok '-o does not change what is printed' cmp x a
+ok 'the result' py result
+dpq-run -q --group 8 --storage uint3 --reorder full --hessian h.h5 "$model" 2>/dev/null |
+	eval-ppl -q --tokens t.h5 --ctx 20 --convention sliding --reference "$model" --paired none-5.h5 >p
+eval-compare full-5.h5 none-5.h5 >x
+ok 'one draw: mean and se of eval-ppl --paired' awk -F '\t' 'NR == FNR { v[$1] = $2; next }
+	function far(a, b) { return (a - b) ^ 2 > 1e-6 * b ^ 2 }
+	$1 ~ /delta/ && (far($2, v["paired_" $1]) || far($3, v["paired_" $1 "_se_windows"])) { exit 1 }' p x
+
+no 'an odd number of records' 2 '3 records, expected those of a method' eval-compare hand-1.h5 hand-2.h5 zero.h5
+no 'no record' 2 '0 records' eval-compare
+no 'other targets' 1 'other.h5: /target: differs from that of hand-1.h5' eval-compare hand-1.h5 other.h5
+no 'other windows' 1 'moved.h5: /window: differs from that of hand-1.h5' eval-compare hand-1.h5 moved.h5
+no 'fewer targets' 1 'short.h5: /target' eval-compare hand-1.h5 short.h5
+no 'windows in another order' 1 'back.h5: /window: target 2 has 0, expected windows in their order' \
+	eval-compare back.h5 hand-1.h5
+no 'a record of version 1.0' 1 'old.h5: /window' eval-compare old.h5 hand-1.h5
+run "$model" -o plain.h5 >x
+run "$model" --reference "$model" -o itself.h5 >x
+no 'a record without a reference' 1 'plain.h5: /nll_of_reference: is missing, unlike in itself.h5' \
+	eval-compare itself.h5 plain.h5
+no '... and the other way round' 1 'itself.h5: /nll_of_reference: is there, unlike in plain.h5' \
+	eval-compare plain.h5 itself.h5
+py another
+no 'another reference' 1 'another.h5: /nll_of_reference: is of another reference: target 0' \
+	eval-compare itself.h5 another.h5
+no 'a model' 1 "llama-gqa.h5: .*'model'.*'result'" eval-compare "$model" "$model"
+no 'a confidence of 1' 2 '--confidence' eval-compare --confidence 1 hand-1.h5 zero.h5
+
+done_testing

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * two_way -- the layout of draws and windows: by hand, against sums in another order, and the share of
+ * verdicts in simulations
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include "base/error.h"
+#include "base/random.h"
+#include "case.h"
+#include "eval/two_way.h"
+
+static void near(double a, double b, double relative)
+{
+	if (!(fabs(a - b) <= relative * fabs(b)))
+		fail_msg("%.17g, expected %.17g", a, b);
+}
+
+/*
+ * Two draws of three windows: means 2 and 4, and 1.5, 3 and 4.5. A = 3 (1 + 1)/1 = 6, B = 2 (2.25 + 2.25)/2
+ * = 4.5, R = 4 · 0.25/2 = 0.5. se² = 10/6, df = 10²/(6² + 4.5²/2 + 0.5²/2). With 2 degrees of freedom the
+ * quantile has a closed form, (2p - 1) √(2/(1 - (2p - 1)²)), p = 0.975.
+ */
+static void by_hand(void **state)
+{
+	const double d[] = { 1, 2, 3, 2, 4, 6 }, one[] = { 1, 1, 1 };
+	const double at2 = 0.95 * sqrt(2 / (1 - 0.95 * 0.95));
+	const struct two_way t = two_way_of(2, 3, d, one, 0.95);
+
+	(void)state;
+	near(t.mean, 3, 1e-15);
+	near(t.se, sqrt(10.0 / 6), 1e-14);
+	near(t.se_draws, 1, 1e-14);
+	near(t.se_windows, sqrt(4.5 / 6), 1e-14);
+	near(t.df, 100 / (36 + 20.25 / 2 + 0.25 / 2), 1e-13);
+	assert_true(t.quantile < at2 && t.quantile > 3.182446);	/* of 2 and of 3 degrees */
+	assert_false(t.separated);
+	assert_true(two_way_of(2, 3, d, one, 0.5).separated);
+}
+
+/* The same windows, cut into unequal ones: a window of weight 2 is not two windows, but Δ is the same. */
+static void weights(void **state)
+{
+	const double d[] = { 1, 1, 4, 2, 2, 9 }, joined[] = { 1, 4, 2, 9 };
+	const double one[] = { 1, 1, 1 }, two[] = { 20, 10 };
+	const struct two_way a = two_way_of(2, 3, d, one, 0.95), b = two_way_of(2, 2, joined, two, 0.95);
+
+	(void)state;
+	near(b.mean, a.mean, 1e-15);
+	near(b.se_draws, a.se_draws, 1e-14);
+	/* z = 4/3 (c1 - Δ) and 2/3 (c2 - Δ), Δ = 19/6, c1 = 3/2, c2 = 13/2, so ±20/9: B = 2 · 2 (20/9)² */
+	near(b.se_windows, 20.0 / 9, 1e-14);
+}
+
+static void ends(void **state)
+{
+	const double d[] = { 1, 3, 8, 1, 3, 8 }, one[] = { 1, 1, 1 }, same[] = { 5, 5, 5, 5, 5, 5 };
+	const struct two_way single = two_way_of(1, 3, d, one, 0.95), equal = two_way_of(2, 3, d, one, 0.95);
+	const struct two_way window = two_way_of(3, 1, d, one, 0.95);
+	const struct two_way none = two_way_of(2, 3, same, one, 0.95);
+
+	(void)state;
+	near(single.se, sqrt((9 + 1 + 16) / 6.0), 1e-14);	/* s/√b */
+	near(single.se_windows, single.se, 0);
+	assert_true(isnan(single.df) && isnan(single.se_draws) && !single.separated);
+	/* draws without an effect: the error over windows, with their degrees of freedom */
+	near(equal.se, single.se, 1e-14);
+	near(equal.df, 2, 1e-12);
+	near(equal.quantile, 4.302652729911275, 1e-9);
+	assert_true(equal.se_draws == 0 && !equal.separated);
+	assert_true(isnan(window.se) && isnan(window.df) && !window.separated);
+	assert_true(none.mean == 5 && none.se == 0 && isnan(none.df) && !none.separated);
+}
+
+/* Weighted sums in long double, in another order, without z. */
+static void reference(void **state)
+{
+	enum { DRAWS = 4, WINDOWS = 7 };
+	const struct random_stream r = random_open(1, "two_way");
+	double d[DRAWS * WINDOWS], weight[WINDOWS];
+	long double w = 0, mean = 0, a = 0, b = 0, rest = 0, sum, se2;
+	struct two_way t;
+
+	(void)state;
+	for (size_t k = 0; k < DRAWS * WINDOWS; k++)
+		d[k] = random_normal(&r, k);
+	for (size_t j = 0; j < WINDOWS; j++)
+		w += weight[j] = (double)(10 + j * j);
+	t = two_way_of(DRAWS, WINDOWS, d, weight, 0.95);
+	for (size_t j = 0; j < WINDOWS; j++)
+		for (size_t i = 0; i < DRAWS; i++)
+			mean += weight[j] * (long double)d[i * WINDOWS + j] / (w * DRAWS);
+	for (size_t i = 0; i < DRAWS; i++) {
+		long double row = 0;
+
+		for (size_t j = 0; j < WINDOWS; j++)
+			row += weight[j] * (long double)d[i * WINDOWS + j] / w;
+		a += WINDOWS * (row - mean) * (row - mean) / (DRAWS - 1);
+		for (size_t j = 0; j < WINDOWS; j++) {
+			long double column = 0, u = weight[j] * WINDOWS / w, e;
+
+			for (size_t k = 0; k < DRAWS; k++)
+				column += d[k * WINDOWS + j] / (long double)DRAWS;
+			if (!i)
+				b += DRAWS * u * u * (column - mean) * (column - mean) / (WINDOWS - 1);
+			e = u * (d[i * WINDOWS + j] - column) - (row - mean);
+			rest += e * e / ((DRAWS - 1) * (WINDOWS - 1));
+		}
+	}
+	sum = a + b - rest;
+	se2 = fmaxl(sum, fmaxl(a, b)) / (DRAWS * WINDOWS);
+	near(t.mean, (double)mean, 1e-12);
+	near(t.se, sqrt((double)se2), 1e-12);
+	near(t.se_draws, sqrt((double)(a / (DRAWS * WINDOWS))), 1e-12);
+	near(t.df, fmax((double)(sum * sum / (a * a / (DRAWS - 1) + b * b / (WINDOWS - 1) +
+		rest * rest / ((DRAWS - 1) * (WINDOWS - 1)))), 1), 1e-11);
+}
+
+/* Standard deviations of α, β and ε, and the mean of the numbers. */
+struct parts { double draws, windows, both, mean; };
+
+/* The share of layouts that are separated from 0. */
+static double verdicts(size_t draws, const struct parts *p)
+{
+	enum { WINDOWS = 40, TRIALS = 4000 };
+	const struct random_stream r = random_open(draws, "verdicts");
+	double *d = xalloc(draws * WINDOWS, sizeof *d), weight[WINDOWS], column[WINDOWS];
+	size_t count = 0;
+	uint64_t k = 0;
+
+	for (size_t j = 0; j < WINDOWS; j++)
+		weight[j] = 1;
+	for (size_t trial = 0; trial < TRIALS; trial++) {
+		for (size_t j = 0; j < WINDOWS; j++)
+			column[j] = p->mean + p->windows * random_normal(&r, k++);
+		for (size_t i = 0; i < draws; i++) {
+			const double row = p->draws * random_normal(&r, k++);
+
+			for (size_t j = 0; j < WINDOWS; j++)
+				d[i * WINDOWS + j] = row + column[j] + p->both * random_normal(&r, k++);
+		}
+		count += two_way_of(draws, WINDOWS, d, weight, 0.95).separated;
+	}
+	free(d);
+	return (double)count / TRIALS;
+}
+
+/*
+ * False verdicts. 5 % are meant; the degrees of freedom are estimated, so a few draws have more, and a layout
+ * without effects, where the larger part counts, has fewer. The error of 5 % of 4000 is 0.35 %.
+ */
+static void simulated(void **state)
+{
+	static const struct parts only_draws = { 1, 0, 1, 0 }, only_windows = { 0, 1, 1, 0 };
+	static const struct parts neither = { 0, 0, 1, 0 }, alike = { 0.2, 1, 1, 0 };
+	static const struct parts more_draws = { 0.35, 1, 1, 0 };
+	/* least, most: of 3 and of 5 draws */
+	const struct { const struct parts *parts; double least[2], most[2]; } cases[] = {
+		{ &only_draws, { 0.03, 0.035 }, { 0.07, 0.06 } },
+		{ &only_windows, { 0.02, 0.03 }, { 0.07, 0.06 } },
+		{ &neither, { 0, 0 }, { 0.02, 0.02 } },
+		{ &alike, { 0.03, 0.03 }, { 0.085, 0.065 } },
+		{ &more_draws, { 0.03, 0.03 }, { 0.085, 0.065 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+		const size_t draws = i % 2 ? 5 : 3;
+		const double share = verdicts(draws, cases[i / 2].parts);
+
+		CASE("%zu draws, case %zu: %.2f %%", draws, i / 2, 100 * share);
+		assert_true(share >= cases[i / 2].least[i % 2] && share <= cases[i / 2].most[i % 2]);
+	}
+}
+
+/* Means of 4 and 8 standard errors, by the variances of the model. */
+static void found(void **state)
+{
+	struct parts p = { 0.2, 1, 1, 0 };
+	const double se = sqrt(0.04 / 5 + 1.0 / 40 + 1.0 / 200);
+
+	(void)state;
+	p.mean = 4 * se;
+	assert_in_range(100 * verdicts(5, &p), 80, 99);
+	p.mean = -8 * se;
+	assert_in_range(100 * verdicts(5, &p), 98, 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_hand),
+		cmocka_unit_test(weights),
+		cmocka_unit_test(ends),
+		cmocka_unit_test(reference),
+		cmocka_unit_test(simulated),
+		cmocka_unit_test(found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
