@@ -60,15 +60,19 @@ static void check_record(const struct part *record, const struct shape *s)
 		record_check_reference(record, s->n, s->reference.data);
 }
 
-/* Adds `sign` times the means of x over the windows to d. */
-static void add_means(const struct part *record, const struct shape *s, const char *path, double sign,
-	double d[s->windows])
+static const double *numbers(const struct part *record, const struct shape *s, const char *path)
 {
-	const double *x = part_tensor(record, path, TENSOR_F64, 1, &s->n).data;
+	return part_tensor(record, path, TENSOR_F64, 1, &s->n).data;
+}
+
+/* The means of x - less over the windows; less NULL: of x. */
+static void means_of(const struct shape *s, const double x[s->n], const double *less, double d[s->windows])
+{
 	const int32_t *window = s->window.data;
 
+	memset(d, 0, s->windows * sizeof *d);
 	for (size_t i = 0; i < s->n; i++)
-		d[window[i]] += sign * x[i] / s->targets[window[i]];
+		d[window[i]] += (less ? x[i] - less[i] : x[i]) / s->targets[window[i]];
 }
 
 /* A number: what the record has, less that of the base or of the reference. */
@@ -87,16 +91,10 @@ static struct two_way layout_of(const struct row *row, size_t draws,
 	double *d = xalloc(draws * s->windows, sizeof *d);
 	struct two_way t;
 
-	memset(d, 0, draws * s->windows * sizeof *d);
-	for (size_t i = 0; i < draws; i++) {
-		double *own = d + i * s->windows;
-
-		add_means(record[i], s, row->path, 1, own);
-		if (row->less == BASE)
-			add_means(record[draws + i], s, row->path, -1, own);
-		if (row->less == REFERENCE)
-			add_means(record[i], s, "/nll_of_reference", -1, own);
-	}
+	for (size_t i = 0; i < draws; i++)
+		means_of(s, numbers(record[i], s, row->path), row->less == NOTHING ? NULL :
+			row->less == BASE ? numbers(record[draws + i], s, row->path) :
+			numbers(record[i], s, "/nll_of_reference"), d + i * s->windows);
 	t = two_way_of(draws, s->windows, d, s->targets, confidence);
 	free(d);
 	return t;
