@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
+draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-128} in='--hessian hessian.h5 model.h5'
 

@@ -25,7 +25,7 @@ for n in 256 1024 4096 16384; do
 done
 run_steps
 
-errors() { printf '%s\t%s\t%s\n' "$(error_of "$2.report")" "$(heldout_of "$2.diff")" "$(row "$@")"; }
+errors() { printf '%s\t%s\t%s\n' "$(error_of "$2.report")" "$(heldout_of "$2.diff")" "$(row "${1#* * }" "$2")"; }
 rows() {
 	printf 'tokens\tway\t@\n'
 	for n in 256 1024 4096 16384; do for method in lowrank eora caldera fbquant; do

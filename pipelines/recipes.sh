@@ -11,6 +11,7 @@ set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 : "${PTQ_TOKENS:=16320}"
+draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-32}
 

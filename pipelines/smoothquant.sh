@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
+draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=tensor
 

@@ -2,7 +2,7 @@
 # report-page.t -- pipelines/all.sh: the page of all tables and figures, for an artificial folder of results
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RUNS PTQ_TOKENS
+unset PTQ_CPU PTQ_CTX PTQ_DRAWS PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RUNS PTQ_TOKENS
 
 # A tree with two pipelines: one makes a table of two runs, and one fails.
 mkdir -p 'a tree/docs/results'

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/tap.sh"
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unset SLURM_PROCID SLURM_NTASKS OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE
-unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_JOBS PTQ_LIMIT PTQ_LOG PTQ_LOGS PTQ_RESULTS PTQ_SBATCH
+unset PTQ_CPU PTQ_CTX PTQ_DRAWS PTQ_EACH PTQ_JOBS PTQ_LIMIT PTQ_LOG PTQ_LOGS PTQ_RESULTS PTQ_SBATCH
 ln -s "$top/pipelines" .
 model-import -q "$top/tests/tiny" -o model.h5
 sample-tokens -q --length 64 --ctx 8 model.h5 -o calib.h5

@@ -3,7 +3,8 @@
 # Steps fail, are refused, left out or stopped. The last part is the example of docs/pipelines.md.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-unset PTQ_CPU PTQ_CTX PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_SHARDS PTQ_TOKENS
+unset PTQ_CPU PTQ_CTX PTQ_DRAWS
+unset PTQ_EACH PTQ_GROUP PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RESULTS PTQ_RUNS PTQ_SHARDS PTQ_TOKENS
 rows() { awk -F '\t' 'NR == 1 { n = NF } NF != n { bad = 1 } END { print NR - 1, bad ? "ragged" : "even" }' "$1"; }
 
 # Tools print numbers that depend on the model, and fail if $FAILS names them.

@@ -9,8 +9,8 @@
 #                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
-# Steps, their keys, --dry-run and --status are in steps.sh, tables and plots in tables.sh; docs/pipelines.md has an
-# example.
+# Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
+# docs/pipelines.md has an example.
 #
 # KEY is a digest of the inputs and the settings. Unfinished files are in $part, a folder of this process only. It is
 # locked while this process or one that it started runs; folders of other processes that are not locked are removed.
@@ -34,6 +34,8 @@ say() { local line="$name: $*"; echo "${line//[[:cntrl:]]/?}" >&2; }
 fail() { say "${@:2}"; exit "$1"; }
 # shellcheck source=pipelines/lib/steps.sh
 . "$lib/steps.sh"
+# shellcheck source=pipelines/lib/draws.sh
+. "$lib/draws.sh"
 # shellcheck source=pipelines/lib/tables.sh
 . "$lib/tables.sh"
 
@@ -43,6 +45,12 @@ MODEL: a Hugging Face folder, a GGUF file or a model file; without it the embedd
 TEST, CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS (32640) ids
 sampled from the model. Windows have PTQ_CTX (256) tokens. Results are kept in PTQ_RESULTS (results), in one folder
 for each combination of these.
+H
+}
+about_draws() { cat <<'H'
+
+PTQ_DRAWS (1): repeats everything with other calibration windows, signs of rotations and damping, the same for all
+methods. Standard errors are then over draws and windows, and the table says which differences are separated.
 H
 }
 about_options() { cat <<'H'
@@ -59,14 +67,16 @@ arguments() {
 		-h|--help)
 			sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$0"
 			[ "$1" = 0 ] || about_inputs
+			[ -z "$draws" ] || about_draws
 			about_options
 			exit ;;
 		--dry-run|--status) mode=${i#--} ;;
 		-*) fail 2 "$i: no such option; --help shows how it is used" ;;
 		*) operands+=("$i") ;;
 	esac; done
+	draws=${draws:-1}
 	[ ${#operands[@]} -le "$1" ] || fail 2 "${operands[-1]}: one argument too many; --help shows how it is used"
-	for i in PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_SHARDS PTQ_TOKENS; do case $i=${!i-} in
+	for i in PTQ_CTX PTQ_DRAWS PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_SHARDS PTQ_TOKENS; do case $i=${!i-} in
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
 		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
 	esac; done
@@ -94,6 +104,8 @@ sums() {	# sums ROLE FILE|FOLDER|'': identifies the contents of this input, wher
 }
 enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	local LC_ALL=C key s
+	if [ "$draws" != 1 ]; then settings+=(PTQ_DRAWS)
+	elif [ "${PTQ_DRAWS:-1}" != 1 ]; then say 'PTQ_DRAWS has no effect here: one draw'; fi
 	key=$({
 		echo "$2"
 		for s in "${settings[@]}"; do printf '%s=%s\0' "$s" "${!s-}"; done
@@ -181,8 +193,8 @@ calibrate() {
 }
 hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
 measure() {
-	local record="--paired $2.record"
-	[ "$1" != "$2" ] || record="-o $2.record"
+	local record
+	recorded "$1" "$2"
 	step "$3 -q --report $1.report |" \
 		"eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference model.h5 $record >$1.tsv"
 }

@@ -7,10 +7,11 @@
 #   run NAME BASE COMMAND  the step of a run: NAME.report, the command's report of the layers; NAME.stats, the table of
 #                          tensor-stats; NAME.tsv, NLL and divergence from the model, paired with BASE, whose record
 #                          is kept
-#   row COLUMNS NAME       its numbers in the order of $columns
+#   row COLUMNS NAME       its numbers
 #   error_of REPORT, heldout_of DIFF   the error of all layers, with the Hessians of the run and with others
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+case $name in fbquant-table1|fbquant-ranks) draws=${PTQ_DRAWS:-1} ;; esac	# others have their own calibrations
 begin fbquant "$@"
 # shellcheck disable=SC2034
 group=${PTQ_GROUP:-128}
@@ -18,11 +19,11 @@ group=${PTQ_GROUP:-128}
 columns='bits_a_weight output_error nll nll_rise nll_rise_se kl kl_se nll_delta nll_delta_se kl_delta kl_delta_se ppl'
 
 run() {
-	local record="--paired $2.record"
-	[ "$1" != "$2" ] || record="-o $2.record"
+	local record
+	recorded "$1" "$2"
 	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&" \
 		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $1.h5 >$1.tsv && rm $1.h5"
 }
-row() { awk -f "$lib/report.awk" -f "$lib/fbquant.awk" "$2.stats" "$2.report" "$2.tsv"; }
+row() { comparison "$1" "$2" "$2" "$(cell "$2.stats" bits all)"; }
 error_of() { awk -F '\t' "$(cat "$lib/report.awk")"' $1 == "all" { print shown($2) }' "$1"; }
 heldout_of() { awk -F '\t' '$1 == "all" { print $7 }' "$1"; }

@@ -199,7 +199,9 @@ results_of() {
 		last=$word
 	done
 }
-step() {	# the line that runs makes its files in $part, and moves them here with its key when all are complete
+# one_step COMMAND: `step` in one draw (draws.sh). The line that runs makes its files in $part, and moves them here with
+# its key when all are complete
+one_step() {
 	local word out file line='' text open i=${#lines[@]} words written removed errors
 	bare "$*"
 	read -ra words <<<"$open"
@@ -232,7 +234,7 @@ step() {	# the line that runs makes its files in $part, and moves them here with
 }
 alone() {
 	local i=${#lines[@]}
-	step "$@"
+	one_step "$@"
 	[ ${#lines[@]} = "$i" ] || singly[i]=yes
 }
 
@@ -305,7 +307,9 @@ list_steps() {
 	done
 }
 run_steps() {
-	local i out pending=("${!lines[@]}") ready rest single
+	local i out pending ready rest single
+	draw_steps
+	pending=("${!lines[@]}")
 	while [ ${#pending[@]} != 0 ]; do
 		ready=() rest=() single=''
 		for i in "${pending[@]}"; do

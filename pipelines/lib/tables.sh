@@ -8,8 +8,10 @@
 #                          COLUMNS (names, separated by blanks), in the others @WORD... by the output of FUNCTION
 #                          COLUMNS WORD...: numbers separated by tabs. The first WORD is a run, RUN.* are the files of
 #                          its steps; .steps/NAME.runs stores the words of each line
-#   comparison COLUMNS RUN BASE   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the usual
-#                          columns
+#                          With several draws, columns for each NAME_delta_se follow it: its degrees of freedom, its
+#                          parts, and whether the difference is separated
+#   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
+#                          usual columns; BITS: the column bits_a_weight
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
@@ -21,25 +23,42 @@ compared='output_error error_percent error_percent_se nll nll_rise nll_rise_se n
 table() { mv -f "$part/$1.tsv" . && show "$@"; }
 show() { awk -v shown="${2-}" -f "$lib/numbers.awk" -f "$lib/show.awk" "$1.tsv"; }
 tabulate() {
-	local line values left right words columns runs=''
-	read -rd '' -a columns <<<"$2" || true
-	values=$(IFS=$'\t'; echo "${columns[*]}")
+	local line values left right words every runs='' shown="${4-}"
+	of_draws "$2"
+	values=$(IFS=$'\t'; echo "${every[*]}")
 	while IFS= read -r line; do
 		left=${line%%@*} right=${line#*@}
 		[ "$line" != "$left" ] || fail 1 "$1: a line of the table without @: $line"
 		read -ra words <<<"${right%%$'\t'*}"
 		runs+="${words[*]}"$'\n'
-		[ ${#words[@]} = 0 ] || values=$("$3" "${columns[*]}" "${words[@]}")
+		[ ${#words[@]} = 0 ] || values=$("$3" "${every[*]}" "${words[@]}")
 		[[ $right = *$'\t'* ]] && right=$'\t'${right#*$'\t'} || right=
 		printf '%s%s%s\n' "$left" "$values" "$right"
 	done >"$part/$1.tsv"
 	printf %s "$runs" >".steps/$1.runs"
-	table "$1" "${4-}"
+	table "$1" "$shown"
+}
+of_draws() {	# of_draws COLUMNS: sets $every, these columns and those of several draws; adds verdicts to $shown
+	local name words
+	every=()
+	read -rd '' -a words <<<"$1" || true
+	for name in "${words[@]}"; do
+		every+=("$name")
+		[[ $draws != 1 && $name = *_delta_se ]] || continue
+		every+=("${name%_se}_df" "${name}_draws" "${name}_windows" "${name%_se}_separated")
+		name=${name%_se}
+		[[ " $shown" != *" $name="* ]] || shown+=" ${name}_separated=separated"
+	done
 }
 comparison() {
-	local run
+	local run files reports
 	for run in "$2" "$3"; do [ -e "$run.report" ] || fail 1 "no run is called '$run'"; done
-	awk -v columns="$1" -f "$lib/report.awk" -f "$lib/comparison.awk" "$3.report" "$2.report" "$2.tsv"
+	files_of "$3.report"
+	reports=("${files[@]}")
+	files_of "$2.report"
+	[ "$draws" = 1 ] && files+=("$2.tsv") || files+=("$2.draws")
+	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
+		"${reports[@]}" "${files[@]}"
 }
 cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '
@@ -67,7 +86,9 @@ described() {	# the group, and the size of the test set
 	echo -n "${n:+, $n}"
 }
 draw() {	# draw NAME FILE: $part/NAME.svg
-	export part
+	local over=''
+	[ "${draws:-1}" = 1 ] || over="over $draws draws and windows"
+	export part over
 	table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots gnuplot "$here/plots/style.gp" "$2"
 }
 plot() {

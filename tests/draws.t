@@ -1,0 +1,119 @@
+#!/bin/sh
+# draws.t -- pipelines over draws: their commands, their results, and one draw as before
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+unset PTQ_CPU PTQ_DRAWS PTQ_EACH PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RUNS PTQ_SHARDS
+export PTQ_RESULTS=results PTQ_CTX=20 PTQ_TOKENS=600 PTQ_GROUP=16 OMP_NUM_THREADS=1
+p=$top/pipelines/dpq-table4.sh
+cp "$top/tests/ref/llama-gqa.h5" m.h5
+
+# --- commands of a script, whose steps are declared in any order ---
+cat >own.sh <<SH
+#!/bin/bash
+set -euo pipefail
+. "$top/pipelines/lib/common.sh"
+draws=\${PTQ_DRAWS:-1}
+begin own "\$@"
+step "dpq-run -q --compensate none --group 16 model.h5 | tensor-stats >plain.stats"
+measure a b "dpq-run --order a.order --hessian rotated-hessian.h5 rotated.h5"
+measure b b "dpq-run --compensate none --hessian hessian.h5 model.h5"
+measure c b "dpq-run --damp 0.1 --hessian hessian.h5 model.h5"
+measure d b "dpq-run -q --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5"
+measure e e "dpq-run --compensate none --group 16 model.h5"
+step "gar-order -q rotated-hessian.h5 -o a.order"
+step "hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5"
+step "dpq-run -q --sequential --tokens calib.h5 model.h5 -o s.h5"
+calibrate
+hessians rotated
+run_steps
+SH
+commands() { env "$@" bash ./own.sh --dry-run m.h5 | grep -v '^set\|^PATH\|^mkdir\|^ln\|^sample'; }
+commands PTQ_DRAWS=2 >two
+of() { grep -- " [->o ]*$1\\( \\|\$\\)" two; }
+window='--ctx 20 --convention bos' judge='--tokens test.h5 --ctx 20 --convention bos --reference model.h5'
+is 'calibration on drawn windows' "$(of hessian.h5 | grep ^hess; of hessian.draw1.h5 | grep ^hess)" \
+	"hessian-accum --tokens calib.h5 --random-windows 0 $window model.h5 -o hessian.h5
+hessian-accum --tokens calib.h5 --random-windows 1 $window model.h5 -o hessian.draw1.h5"
+is '... also of other tools' "$(of s.draw1.h5)" \
+	'dpq-run --damp 0.01001 -q --sequential --tokens calib.h5 --random-windows 1 model.h5 -o s.draw1.h5'
+is 'other signs' "$(of rotated.draw1.h5 | grep ^hada)" \
+	'hadamard-rotate -q --keys --seed 1003 model.h5 -o rotated.draw1.h5'
+is '... first those of the command' "$(of rotated.h5 | grep ^hada)" \
+	'hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5'
+is 'other damping, and files of this draw' "$(of a.draw1.record | grep ^dpq)" "dpq-run --damp 0.01001 --order \
+a.draw1.order --hessian rotated-hessian.draw1.h5 rotated.draw1.h5 -q --report a.draw1.report | \
+eval-ppl $judge -o a.draw1.record >a.draw1.tsv"
+is '... not without compensation' "$(of b.draw1.record | grep ^dpq)" "dpq-run --compensate none --hessian \
+hessian.draw1.h5 model.h5 -q --report b.draw1.report | eval-ppl $judge -o b.draw1.record >b.draw1.tsv"
+is '... not if the command has one' "$(of c.draw1.record | grep -c -- '--damp 0.1 ')$(of c.draw1.record |
+	grep -c -- '--damp 0.01')" 10
+is 'another start of a branch' "$(of d.draw1.record | grep -o 'fbq-run.*eora\|damp [0-9.]* -q' | xargs)" \
+	'damp 0.01001 -q fbq-run --seed 1 --method eora'
+is 'what no draw changes is made once' \
+	"$(grep -c 'plain.stats\|>e.tsv' two) $(grep -c 'plain.draw\|e.draw1' two)" '2 0'
+is 'each draw with its base' "$(grep ^eval-compare two | sort)" \
+	'eval-compare a.record a.draw1.record b.record b.draw1.record >a.draws
+eval-compare b.record b.draw1.record b.record b.draw1.record >b.draws
+eval-compare c.record c.draw1.record b.record b.draw1.record >c.draws
+eval-compare d.record d.draw1.record b.record b.draw1.record >d.draws
+eval-compare e.record e.record e.record e.record >e.draws'
+is 'one draw: no option and no suffix' \
+	"$(commands A=1 | grep -c 'random-windows\|draw\|damp 0.01\|--seed 1\|eval-compare')" 0
+is '... the commands of PTQ_DRAWS=1' "$(commands PTQ_DRAWS=1)" "$(commands A=1)"
+is '... the record of the base is read' "$(commands A=1 | grep -c -- '--paired b.record')" 3
+ok 'the script runs' env PTQ_DRAWS=3 bash ./own.sh m.h5
+is '... and has nothing to do then' "$(PTQ_DRAWS=3 bash ./own.sh --status m.h5 2>/dev/null | cut -f1 | sort -u)" "done"
+
+# --- a pipeline ---
+no 'no draws' 2 "^dpq-table4: PTQ_DRAWS: '0' is not a number above 0" env PTQ_DRAWS=0 "$p" m.h5
+ok 'one draw' "$p" m.h5
+one=$(echo results/dpq-table4/*)
+is 'PTQ_DRAWS=1 is the same folder, and all is done' "$(PTQ_DRAWS=1 "$p" --status m.h5 2>&1 | grep -v ^done)" \
+	"dpq-table4: 12 of 12 steps are done: $PWD/$one"
+ok 'three draws' env PTQ_DRAWS=3 "$p" m.h5
+cp ok.out shown
+is '... have their own folder' "$(ls results/dpq-table4 | wc -l)" 2
+for three in results/dpq-table4/*; do [ "$three" = "$one" ] || break; done
+t=$three/table4.tsv
+column() {
+	awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "$t"
+}
+is '... their table has further columns' "$(head -1 "$t" | tr '\t' '\n' | grep 'kl_delta\|nll_delta' | xargs)" \
+	"kl_delta kl_delta_se kl_delta_df kl_delta_se_draws kl_delta_se_windows kl_delta_separated nll_delta \
+nll_delta_se nll_delta_df nll_delta_se_draws nll_delta_se_windows nll_delta_separated"
+is '... which one draw does not have' "$(head -1 "$one/table4.tsv" | xargs)" \
+	"$(head -1 "$t" | tr '\t' '\n' | grep -v '_df\|_draws\|_windows\|_separated' | xargs)"
+is '... a verdict on all rows but the base' "$(column kl_delta_separated | sed 's/yes\|no/verdict/' | xargs)" \
+	'verdict - verdict verdict - verdict'
+ok '... which is shown' grep -q 'ΔKL vs GAR .*separated' shown
+cd "$three" || exit 1
+is '... numbers of eval-compare' "$(eval-compare W4A8-none.record W4A8-none.draw1.record W4A8-none.draw2.record \
+	W4A8-gar.record W4A8-gar.draw1.record W4A8-gar.draw2.record |
+	awk '$1 == "kl_delta" { print $2, $3, $4, $5, $6 }')" \
+	"$(awk -F '\t' '$1 == "W4A8" && $2 == "none" { print $6, $7, $8, $9, $10 }' table4.tsv)"
+ok '... the geometric mean of output errors' awk -F '\t' '
+	FNR == 1 { file++ } file < 4 && $1 == "all" { s += log($2) / 3 }
+	file == 4 && $1 == "W4A16" && $2 == "full" { exit !(($3 - exp(s)) ^ 2 < 1e-10 * $3 ^ 2) }' \
+	W4A16-full.report W4A16-full.draw1.report W4A16-full.draw2.report table4.tsv
+for k in 0 1; do
+	hessian-accum -q --tokens calib.h5 --random-windows $k --ctx 20 --convention bos model.h5 -o again.h5
+	f=hessian.h5; [ $k = 0 ] || f=hessian.draw$k.h5
+	ok "... draw $k has its calibration windows" h5diff again.h5 $f
+done
+ok '... all draws have the same test windows' h5diff W4A8-gar.record W4A8-gar.draw2.record /target
+ok '... the bars say so' grep -q 'one standard error over 3 draws and windows' table4.svg
+cd "$tmp" || exit 1
+touch stamp
+ok 'a second run' env PTQ_DRAWS=3 "$p" m.h5
+is '... makes only table and plot' "$(find "$three" -type f -newer stamp ! -path '*/.steps/*' ! -name usage.tsv |
+	sed 's/.*\///' | sort | xargs)" 'table4.svg table4.tsv'
+ok 'branches, with bits a weight' env PTQ_DRAWS=2 PTQ_RANKS='1 2' "$top/pipelines/fbquant-ranks.sh" m.h5
+is '... all rows have all columns' "$(awk -F '\t' '
+	NR == 1 { n = NF } NF != n || !($3 > 2 && $3 < 9) && NR > 1 { exit 1 } END { print NR - 1, n }' \
+	results/fbquant/*/ranks.tsv)" '11 22'
+is '--help names the draws of a pipeline that has them' \
+	"$("$p" --help | grep -c '^PTQ_DRAWS') $("$top/pipelines/outliers.sh" --help | grep -c '^PTQ_DRAWS')" '1 0'
+PTQ_DRAWS=2 "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
+is '... others have one draw, and say so' "$(head -1 err)" 'outliers: PTQ_DRAWS has no effect here: one draw'
+
+done_testing
