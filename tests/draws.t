@@ -111,6 +111,9 @@ ok 'branches, with bits a weight' env PTQ_DRAWS=2 PTQ_RANKS='1 2' "$top/pipeline
 is '... all rows have all columns' "$(awk -F '\t' '
 	NR == 1 { n = NF } NF != n || !($3 > 2 && $3 < 9) && NR > 1 { exit 1 } END { print NR - 1, n }' \
 	results/fbquant/*/ranks.tsv)" '11 22'
+ok 'a table with a row of the model itself' env PTQ_DRAWS=2 "$top/pipelines/dpq-table3.sh" m.h5
+is '... all rows have all columns' "$(awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 } END { print NR - 1, n }' \
+	results/dpq-table3/*/table3.tsv)" '6 25'
 is '--help names the draws of a pipeline that has them' \
 	"$("$p" --help | grep -c '^PTQ_DRAWS') $("$top/pipelines/outliers.sh" --help | grep -c '^PTQ_DRAWS')" '1 0'
 PTQ_DRAWS=2 "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
