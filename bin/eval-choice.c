@@ -14,6 +14,7 @@
 #include "base/option.h"
 #include "eval/choice.h"
 #include "eval/divergence.h"
+#include "eval/mark.h"
 #include "eval/question.h"
 #include "eval/record.h"
 #include "forward/run.h"
@@ -54,8 +55,9 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 	struct vocabulary v = vocabulary_of(model->part, model->config);
 	struct processor processor = { 0 };
 	bool sees = false;
-	const struct encode e = { &v, set->bos, set->special, set->greedy ? set->until : NULL, model->config,
-		&processor, images, set->aifs };
+	const struct encode e = { .v = &v, .bos = set->bos, .special = set->special,
+		.until = set->greedy ? set->until : NULL, .config = model->config,
+		.processor = &processor, .images = images, .aifs = set->aifs };
 	struct prompt *p;
 
 	for (size_t i = 0; i < q->n; i++)
@@ -109,7 +111,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 
 	table_print(&table, set->json);
 	choices_write(out, &choices, &table);
-	choices_table_free(&table);
+	marks_table_free(&table);
 	choices_free(&choices);
 	divergence_free(&d);
 	if (before)
@@ -153,7 +155,7 @@ int main(int argc, char *argv[])
 		misuse("--questions FILE is expected");
 	option_without_effect(1, &(struct option_without_effect){ !set.greedy, "until", "no --greedy" });
 
-	struct questions questions = questions_read(set.questions, set.limit);
+	struct questions questions = questions_read(set.questions, set.limit, QUESTION_CHOICES);
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
 	struct run *reference = set.reference ?
 		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;

@@ -162,7 +162,7 @@ static void steps_are_the_whole(void **unused)
 				sequence[s] = (struct sequence){ .first = s * pieces[k], .length = pieces[k],
 					.past = past };
 			}
-			resident_step(&model, &work, &cache, &batch, (float (*)[vocab])y, id);
+			resident_step(&model, &work, &cache, &batch, (float (*)[vocab])y, id, NULL);
 			for (size_t s = 0; s < n; s++)
 				worst = fmax(worst, difference(vocab, y + s * vocab,
 					all + (s * ctx + past + pieces[k] - 1) * vocab));

@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "eval/perplexity.h"
+#include "eval/mark.h"
 
 static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
 	[CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl", [CHOICE_AGREEMENT] = "agreement" };
-static const char DIGEST[] = "questions_sha256";
 /* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor
  * round sums differently. */
 static const double SAME_TOKEN = 0.01;
+
+_Static_assert((int)CHOICE_MARKS <= MARKS, "a table has room for all marks");
 
 /* Index of the largest x[i] / by[i] (ties: the first). by NULL: of x. */
 static size_t largest_at(size_t n, const double x[n], const double *by)
@@ -127,21 +128,6 @@ void choices_free(struct choices *c)
 
 /* ---- the table ---- */
 
-/* The values of a pair of columns: a mark, or its difference from an earlier record. */
-struct measure { const double *x, *before; };
-enum { MEASURES = 2 * CHOICE_MARKS + 1 };
-
-/* The mark in the record, or NULL. */
-static const double *earlier(const struct part *before, const char *mark, size_t n)
-{
-	struct tensor t;
-	char *path = xformat("/question/%s", mark);
-	const bool found = before && part_find(before, path, TENSOR_F64, 1, &n, &t);
-
-	free(path);
-	return found ? t.data : NULL;
-}
-
 /* Fatal error if the record has another reference: differences of kl and agreement would be meaningless. */
 static void check_reference(const struct part *before, const struct choices *c)
 {
@@ -159,15 +145,6 @@ static void check_reference(const struct part *before, const struct choices *c)
 				part_name(before), path, i, theirs[i], c->reference[i]);
 }
 
-static void add_column(struct table *t, const char *from, const char *mark, const char *ending,
-	enum table_type type)
-{
-	struct table_column *column = xgrow((void *)(uintptr_t)t->column, t->columns + 1, sizeof *column);
-
-	column[t->columns++] = (struct table_column){ xformat("%s%s%s", from, mark, ending), type };
-	t->column = column;
-}
-
 /* 1 for each question with the same answer as in the record, else 0; free() it. */
 static double *same_answers(const struct choices *c, const struct part *before)
 {
@@ -180,137 +157,57 @@ static double *same_answers(const struct choices *c, const struct part *before)
 	return same;
 }
 
-/* same: of same_answers(), or NULL. */
-static size_t add_columns(struct table *t, const struct choices *c, const struct part *before,
-	const double *same, struct measure measure[MEASURES])
+/* The computed marks; returns their number. */
+static size_t marks_of(const struct choices *c, struct mark mark[CHOICE_MARKS])
 {
 	size_t n = 0;
 
-	add_column(t, "", "task", "", TABLE_TEXT);
-	add_column(t, "", "questions", "", TABLE_INTEGER);
 	for (int m = 0; m < CHOICE_MARKS; m++)
-		if (c->mark[m]) {
-			add_column(t, "", marks[m], "", TABLE_REAL);
-			add_column(t, "", marks[m], "_se", TABLE_REAL);
-			measure[n++].x = c->mark[m];
-		}
-	for (int m = 0; m < CHOICE_MARKS; m++) {
-		const double *theirs = c->mark[m] ? earlier(before, marks[m], c->questions->n) : NULL;
-
-		if (!theirs)
-			continue;
-		add_column(t, "paired_", marks[m], "_delta", TABLE_REAL);
-		add_column(t, "paired_", marks[m], "_delta_se", TABLE_REAL);
-		measure[n++] = (struct measure){ c->mark[m], theirs };
-	}
-	if (same) {
-		add_column(t, "paired_", "same", "", TABLE_REAL);
-		add_column(t, "paired_", "same", "_se", TABLE_REAL);
-		measure[n++].x = same;
-	}
+		if (c->mark[m])
+			mark[n++] = (struct mark){ marks[m], c->mark[m] };
 	return n;
-}
-
-/* Adds the row of a task; NULL: of all questions. */
-static void add_row(struct table *t, const struct choices *c, const char *task, size_t measures,
-	const struct measure measure[measures])
-{
-	const struct questions *q = c->questions;
-	double number[1 + 2 * MEASURES], *x = xalloc(q->n, sizeof *x);
-
-	for (size_t m = 0; m < measures; m++) {
-		struct perplexity mean;
-		size_t n = 0;
-
-		for (size_t i = 0; i < q->n; i++)
-			if (!task || !strcmp(task, q->item[i].task))
-				x[n++] = measure[m].x[i] - (measure[m].before ? measure[m].before[i] : 0);
-		mean = perplexity_of(n, x, 0);
-		number[0] = (double)n;
-		number[1 + 2 * m] = mean.nll;
-		number[2 + 2 * m] = mean.nll_se;
-	}
-	(task ? table_row : table_sum)(t, (const char *[]){ task ? task : "all" }, number);
-	free(x);
 }
 
 struct table choices_table(const struct choices *c, const struct part *before)
 {
-	const struct questions *q = c->questions;
-	struct table t = { 0 };
-	struct measure measure[MEASURES] = { { 0 } };
+	struct mark mark[CHOICE_MARKS];
+	const size_t n = marks_of(c, mark);
 	double *same = before ? same_answers(c, before) : NULL;
-	const size_t measures = add_columns(&t, c, before, same, measure);
+	struct table t;
 
 	if (before)
 		check_reference(before, c);
-	for (size_t i = 0; i < q->n; i++) {
-		bool seen = false;
-
-		for (size_t r = 0; r < t.rows && !seen; r++)
-			seen = !strcmp(t.value[r * t.columns].text, q->item[i].task);
-		if (!seen)
-			add_row(&t, c, q->item[i].task, measures, measure);
-	}
-	add_row(&t, c, NULL, measures, measure);
+	t = marks_table(c->questions, n, mark, before, same);
 	free(same);
 	return t;
-}
-
-void choices_table_free(struct table *t)
-{
-	table_free(t);
-	for (size_t i = 0; i < t->columns; i++)
-		free((char *)(uintptr_t)t->column[i].name);
-	free((void *)(uintptr_t)t->column);
 }
 
 /* ---- the record ---- */
 
 struct part *choices_open_earlier(const char *path, const struct questions *q)
 {
-	struct part *record = part_open(path, "result");
-	char *theirs = part_text(record, "/", DIGEST);
-	size_t n = q->n;
-
-	if (!theirs)
-		die("%s: is not a record of eval-choice: attribute %s is missing", path, DIGEST);
-	if (strcmp(theirs, q->digest))
-		die("%s: has other questions than %s", path, q->name);
-	if (part_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0] != n)
-		die("%s: /question/gold: has %zu questions, expected %zu: use the same --limit", path,
-			part_tensor(record, "/question/gold", TENSOR_I32, 1, NULL).dim[0], n);
-	free(theirs);
-	return record;
+	return marks_open_earlier(path, q, "eval-choice", "/question/gold");
 }
 
 static void write_questions(struct output *out, const struct choices *c)
 {
 	const struct questions *q = c->questions;
-	const char **task = xalloc(q->n, sizeof *task);
+	struct mark mark[CHOICE_MARKS];
 	int32_t *gold = xalloc(q->n, sizeof *gold), *answer = xalloc(q->n, sizeof *answer);
 	int32_t *normed = xalloc(q->n, sizeof *normed);
 
 	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices) {
 		const double *log_p = c->log_p + choice;
 
-		task[i] = q->item[i].task;
 		gold[i] = (int32_t)q->item[i].gold;
 		answer[i] = (int32_t)largest_at(q->item[i].choices, log_p, NULL);
 		normed[i] = (int32_t)largest_by_byte(&q->item[i], log_p);
 	}
-	output_strings(out, "/question/task", q->n, task);
+	marks_write(out, q, marks_of(c, mark), mark);
 	output_write(out, "/question/gold", tensor_1d(TENSOR_I32, gold, q->n));
 	output_write(out, "/question/answer", tensor_1d(TENSOR_I32, answer, q->n));
 	output_write(out, "/question/answer_norm", tensor_1d(TENSOR_I32, normed, q->n));
-	for (int m = 0; m < CHOICE_MARKS; m++)
-		if (c->mark[m]) {
-			char *path = xformat("/question/%s", marks[m]);
-
-			output_write(out, path, tensor_1d(TENSOR_F64, c->mark[m], q->n));
-			free(path);
-		}
-	free(task), free(gold), free(answer), free(normed);
+	free(gold), free(answer), free(normed);
 }
 
 static void write_choices(struct output *out, const struct choices *c)
@@ -338,7 +235,6 @@ void choices_write(struct output *out, const struct choices *c, const struct tab
 {
 	if (!out)
 		return;
-	output_text(out, "/", DIGEST, c->questions->digest);
 	write_questions(out, c);
 	write_choices(out, c);
 	table_write(t, out);

@@ -11,14 +11,13 @@
  *	agreement	argmax log p(c) is that of the reference
  *
  * Ties: the first choice. Greedy decoding gives a sequence of tokens if each of them is the most likely one
- * after those before it, so one forward pass suffices. A mean over n questions has the standard error √((mean
- * x² - mean² x) / (n - 1)).
+ * after those before it, so one forward pass suffices.
  *
  * Source: lm-evaluation-harness, api/task.py. Its acc is acc here, and its acc_bytes is acc_norm here; its
  * acc_norm divides by characters.
  *
  * Calling sequence: choices_of(); choices_open_earlier() if there is a record; choices_table();
- * choices_write(); choices_table_free(); choices_free().
+ * choices_write(); marks_table_free(); choices_free().
  */
 #ifndef EVAL_CHOICE_H
 #define EVAL_CHOICE_H
@@ -52,16 +51,9 @@ struct choices choices_of(const struct questions *q, const struct prompt p[q->n]
 	bool exact);
 void choices_free(struct choices *c);
 
-/*
- * The table of results: one row for each task, in order of first appearance, and one row for all questions.
- * Columns are task, questions, and NAME and NAME_se, the mean and standard error of every computed mark. With
- * an earlier record there are also paired_NAME_delta and paired_NAME_delta_se, of the differences per
- * question, for marks that both have, and paired_same, the share of questions with the same answer as in the
- * record. A record with another reference is a fatal error.
- */
+/* The table of results (eval/mark.h). With an earlier record, paired_same is the share of questions with the
+ * same answer as in the record. A record with another reference is a fatal error. */
 struct table choices_table(const struct choices *c, const struct part *before);
-/* Frees its columns too. */
-void choices_table_free(struct table *t);
 
 /* Opens an earlier record. A record of other questions is a fatal error. */
 struct part *choices_open_earlier(const char *path, const struct questions *q);

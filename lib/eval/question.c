@@ -31,21 +31,45 @@ static const char *text_of(const json_t *o, const char *key)
 	return json_string_value(v);
 }
 
+/* An array of texts, none of them empty; free() it. */
+static const char **texts_of(const json_t *o, const char *key, size_t *n)
+{
+	const json_t *list = json_object_get(o, key);
+	const char **text;
+
+	*n = json_array_size(list);
+	if (!*n)
+		die("'%s' is %s, expected an array of texts", key, !list ? "missing" : "not an array, or empty");
+	text = xalloc(*n, sizeof *text);
+	for (size_t i = 0; i < *n; i++) {
+		text[i] = json_string_value(json_array_get(list, i));
+		if (!text[i] || !*text[i])
+			die("'%s': number %zu is %s, expected a text", key, i, text[i] ? "empty" : "not a text");
+	}
+	return text;
+}
+
+static void read_answer(struct question *q)
+{
+	const char *match;
+
+	q->answer = text_of(q->json, "answer");
+	match = text_of(q->json, "match");
+	q->match = match_of(match);
+	if (!q->match) {
+		char *names = match_names();
+
+		die("'match' is '%s', expected one of %s", match, names);
+	}
+	if (json_object_get(q->json, "until"))
+		q->until = texts_of(q->json, "until", &q->untils);
+}
+
 static void read_choices(struct question *q)
 {
-	const json_t *list = json_object_get(q->json, "choices"), *gold = json_object_get(q->json, "gold");
+	const json_t *gold = json_object_get(q->json, "gold");
 
-	q->choices = json_array_size(list);
-	if (!q->choices)
-		die("'choices' is %s, expected an array of texts", !list ? "missing" :
-			"not an array, or empty");
-	q->choice = xalloc(q->choices, sizeof *q->choice);
-	for (size_t i = 0; i < q->choices; i++) {
-		q->choice[i] = json_string_value(json_array_get(list, i));
-		if (!q->choice[i] || !*q->choice[i])
-			die("'choices': number %zu is %s, expected a text", i,
-				q->choice[i] ? "empty" : "not a text");
-	}
+	q->choice = texts_of(q->json, "choices", &q->choices);
 	if (!json_is_integer(gold) || json_integer_value(gold) < 0 ||
 	    (size_t)json_integer_value(gold) >= q->choices)
 		die("'gold' is %s, expected the number of a choice, 0 to %zu",
@@ -54,9 +78,13 @@ static void read_choices(struct question *q)
 }
 
 /* Adds ignored members to `unknown`. A name close to that of a known member is a fatal error. */
-static void check_members(json_t *question, json_t *unknown)
+static void check_members(enum question_form form, json_t *question, json_t *unknown)
 {
-	static const char *const known[] = { "task", "context", "choices", "gold", "images", NULL };
+	static const char *const members[][7] = {	/* NULL-terminated */
+		[QUESTION_CHOICES] = { "task", "context", "choices", "gold", "images" },
+		[QUESTION_ANSWER] = { "task", "context", "answer", "match", "until", "images" },
+	};
+	const char *const *known = members[form];
 	const char *key;
 	json_t *v;
 
@@ -98,7 +126,7 @@ static void warn_of(const char *name, json_t *unknown)
 	free(list);
 }
 
-static struct question read_question(size_t n, const char text[n], json_t *unknown)
+static struct question read_question(enum question_form form, size_t n, const char text[n], json_t *unknown)
 {
 	json_error_t error;
 	struct question q = { .json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error) };
@@ -108,12 +136,12 @@ static struct question read_question(size_t n, const char text[n], json_t *unkno
 		die("is not valid JSON: %s", error.text);
 	if (!json_is_object(q.json))
 		die("is not a JSON object, expected one per line");
-	check_members(q.json, unknown);
+	check_members(form, q.json, unknown);
 	q.task = text_of(q.json, "task");
 	if (!*q.task || !strcmp(q.task, "all"))
 		die("'task' is '%s', expected a name other than 'all', the row of all tasks", q.task);
 	q.context = text_of(q.json, "context");
-	read_choices(&q);
+	(form == QUESTION_ANSWER ? read_answer : read_choices)(&q);
 	images = json_object_get(q.json, "images");
 	if (images && !json_is_array(images))
 		die("'images' is not an array, expected the names of files");
@@ -140,7 +168,7 @@ static bool is_blank(size_t n, const char text[n])
 	return !n;
 }
 
-struct questions questions_read(const char *path, size_t limit)
+struct questions questions_read(const char *path, size_t limit, enum question_form form)
 {
 	struct questions q = { .name = strcmp(path, "-") ? path : "<stdin>" };
 	size_t n, capacity = 0, line = 0;
@@ -158,7 +186,7 @@ struct questions questions_read(const char *path, size_t limit)
 		enter(&q, line);
 		if (q.n == capacity)
 			q.item = xgrow(q.item, capacity = 2 * capacity + 64, sizeof *q.item);
-		q.item[q.n] = read_question(length, text + at, unknown);
+		q.item[q.n] = read_question(form, length, text + at, unknown);
 		q.item[q.n].line = line;
 		q.choices += q.item[q.n++].choices;
 	}
@@ -174,7 +202,7 @@ struct questions questions_read(const char *path, size_t limit)
 void questions_free(struct questions *q)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		free(q->item[i].choice);
+		free(q->item[i].choice), free(q->item[i].until);
 		json_decref(q->item[i].json);
 	}
 	free(q->item), free(q->digest);
@@ -307,14 +335,14 @@ static void check_words(const struct encode *e, const char *context)
 
 static struct prompt encode_question(const struct encode *e, const struct question *q, const char *folder)
 {
-	const size_t n = q->choices + (e->until != NULL);
+	const size_t n = q->answer ? 1 : q->choices + (e->until != NULL);
 	struct prompt p = { .continuations = n, .continuation = xalloc(n, sizeof *p.continuation) };
 	size_t length = strlen(q->context), tokens;
 	char *context;
 
 	if (q->images && !e->config->vision.class)
 		die("has images, expected none: the model has no encoder of images");
-	while (length && is_space(q->context[length - 1]))
+	while (!q->answer && length && is_space(q->context[length - 1]))
 		length--;
 	context = xformat("%.*s", (int)length, q->context);
 	p.context = encode_context(e, context, e->special || q->images, &tokens);
@@ -324,8 +352,13 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 		p.continuation[i] = encode_choice(e, q, i, "", tokens);
 	if (e->until)
 		p.continuation[q->choices] = encode_choice(e, q, q->gold, e->until, tokens);
+	if (q->answer)
+		p.continuation->n = e->room;
 	if (q->images)
 		put_images(e, q, folder, &p);
+	if (q->answer && e->config->positions && p.context.n >= e->config->positions)
+		die("'context' has %zu tokens, expected fewer than the %zu positions of the model", p.context.n,
+			e->config->positions);
 	free(context);
 	return p;
 }

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * question.h -- multiple-choice questions, and their encoding as token ids
+ * question.h -- questions with choices or with a text as answer, and their encoding as token ids
  *
  * A file of questions has JSON lines. Each line is an object with the members
  *
  *	task		text: results are summed by task
- *	context		text before each choice
+ *	context		text before each choice, or before the answer
+ *	images		names of files; optional
+ *
+ * of a question with choices, and
+ *
  *	choices		texts, at least one, none of them empty
  *	gold		number of the right choice, from 0
- *	images		names of files; optional
+ *
+ * or of a question whose answer is generated, and
+ *
+ *	answer		text that is right
+ *	match		how texts are compared (eval/match.h)
+ *	until		texts that end an answer, at least one, none of them empty; optional
  *
  * Other members are ignored with a warning. A name that differs from one of these by one letter is an error.
  *
- * Context and choice are joined without a separator. White space at the end of a context belongs to the
+ * A context before an answer is encoded as it is. Context and choice are joined without a separator. White space at the end of a context belongs to the
  * choices, since most tokenizers put it into the token of the next word. The ids of a choice are the ids of
  * context and choice together, without the first ones, as many as the context alone has
  * (lm-evaluation-harness, _encode_pair()).
@@ -24,14 +33,21 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "eval/match.h"
 #include "forward/prompt.h"
 #include "import/tokenize.h"
 #include "vision/vision.h"
 
+enum question_form { QUESTION_CHOICES, QUESTION_ANSWER };
+
 struct question {
-	const char *task, *context;	/* owned by `json` */
+	const char *task, *context;	/* owned by `json`, as all texts */
 	size_t choices, gold, images, line;
 	const char **choice;		/* [choices] */
+	const char *answer;		/* NULL: a question with choices */
+	const struct match *match;
+	size_t untils;
+	const char **until;		/* [untils] */
 	json_t *json;
 };
 
@@ -43,7 +59,7 @@ struct questions {
 };
 
 /* limit: number of questions to read, 0: all. A bad question is a fatal error, which names file and line. */
-struct questions questions_read(const char *path, size_t limit);
+struct questions questions_read(const char *path, size_t limit, enum question_form form);
 void questions_free(struct questions *q);
 
 /* Whether contexts begin with a BOS. auto: if the tokenizer puts one before a text; yes: always; no: never. A
@@ -60,8 +76,10 @@ struct encode {
 	const struct processor *processor;	/* for questions with images */
 	struct prompt_images *images;	/* receives the images; names are relative to the file's folder */
 	bool aifs;			/* visual tokens of contexts come first */
+	size_t room;			/* tokens of an answer */
 };
-/* Returns [q->n] prompts; prompts_free() them. Fatal errors: the vocabulary lacks an id; a context does not
- * have one placeholder for each of its images; images for a model of text. */
+/* Returns [q->n] prompts; prompts_free() them. The only continuation of a question with an answer has `room`
+ * tokens without ids. Fatal errors: the vocabulary lacks an id; a context does not have one placeholder for
+ * each of its images; images for a model of text; a context before an answer leaves no position for it. */
 struct prompt *questions_encode(const struct questions *q, const struct encode *e);
 #endif

@@ -135,10 +135,24 @@ void cache_free(struct cache *c)
 	*c = (struct cache){ 0 };
 }
 
+void cache_copy(struct cache *c, size_t n, const struct cache *from, size_t blocks, size_t tokens)
+{
+	const size_t bytes = tokens * c->width * sizeof *c->k;
+
+	for (size_t i = 0; i < blocks; i++) {
+		const size_t to = (i * c->sequences + n) * c->capacity * c->width;
+		const size_t at = i * from->sequences * from->capacity * from->width;
+
+		memcpy(c->k + to, from->k + at, bytes);
+		memcpy(c->v + to, from->v + at, bytes);
+	}
+}
+
 struct attention_keys cache_put(struct cache *c, size_t block, size_t n, const struct sequence *q,
 	size_t stride, const float *rows)
 {
-	const size_t width = c->width, from = (block * c->sequences + n) * c->capacity * width;
+	const size_t width = c->width, slot = c->slot ? c->slot[n] : n;
+	const size_t from = (block * c->sequences + slot) * c->capacity * width;
 	float *k = c->k + from, *v = c->v + from;
 
 	for (size_t i = 0; i < q->length; i++, rows += stride) {

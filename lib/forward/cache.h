@@ -44,11 +44,15 @@ void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, siz
 struct cache {
 	size_t sequences, capacity, width;
 	float *k, *v;
+	const size_t *slot;		/* of each sequence of a batch; NULL: sequence n has slot n */
 };
 struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity);
 void cache_free(struct cache *c);
 
-/* Appends the rows of a sequence to its past, in slot n of a block. A row begins with keys [width], then
+/* Copies the first tokens of the only slot of `from` to slot n, for all blocks. */
+void cache_copy(struct cache *c, size_t n, const struct cache *from, size_t blocks, size_t tokens);
+
+/* Appends the rows of sequence n of a batch to its past, in its slot of a block. A row begins with keys [width], then
  * values [width]; rows begin every `stride` numbers. Returns all keys and values of the slot. */
 struct attention_keys cache_put(struct cache *c, size_t block, size_t n, const struct sequence *q,
 	size_t stride, const float *rows);

@@ -184,6 +184,7 @@ struct experts_pass {
 	const struct observer *observer;	/* NULL: no callback for experts */
 	enum projection_name to;		/* the run ends at its input; PROJECTIONS: at the output */
 	size_t m, max;			/* tokens; most tokens of an expert */
+	bool apart;			/* as in the batch */
 };
 
 /* Memory of one thread. */
@@ -223,7 +224,8 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 	const struct projection *down = &p->e->of[expert][DOWN];
 	const struct observer *o = p->observer;
 	const size_t from = p->r->start[expert], n = p->r->start[expert + 1] - from;
-	const struct batch own = { .rows = n, .modality = p->modality ? p->r->modality + from : NULL };
+	const struct batch own = { .rows = n, .modality = p->modality ? p->r->modality + from : NULL,
+		.apart = p->apart };
 	float *x = (float *)p->r->rows.memory + from * p->r->hidden;
 	struct batch extra = { .modality = p->modality };
 
@@ -281,7 +283,7 @@ void experts_apply(const struct experts *e, struct routing *r, const struct batc
 	size_t m, float *y, const float *x, enum projection_name to,
 	const struct observer *observer)
 {
-	struct experts_pass p = { .e = e, .r = r, .x = x, .m = m, .to = to,
+	struct experts_pass p = { .e = e, .r = r, .x = x, .m = m, .to = to, .apart = batch->apart,
 		.modality = batch->modality ? batch->modality + first : NULL,
 		.observer = observer && observer->on_expert_input ? observer : NULL };
 	size_t reached = 0;

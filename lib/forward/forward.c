@@ -376,6 +376,21 @@ bool forward_part(struct forward *f, const struct part *part, const struct obser
 	return forward_blocks(f, part, observer, run_whole, &observer);
 }
 
+void forward_features(struct forward *f, const struct part *part)
+{
+	const struct config *c = f->config;
+	const struct observer *none = NULL;
+	bool *all = xalloc(c->blocks, sizeof *all);
+
+	f->name = part_name(part);
+	memset(all, true, c->blocks * sizeof *all);
+	images_prepare(f->images, part);
+	images_embed(f->images, part, NULL);
+	for (const struct stack *s = c->stack; s < config_last(c); s++)
+		run_stack(f, part, s, all, run_whole, &none);
+	free(all);
+}
+
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer)
 {
 	size_t hidden = f->hidden.width;

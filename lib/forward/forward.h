@@ -63,6 +63,9 @@ bool forward_part(struct forward *f, const struct part *part, const struct obser
 bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg);
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
+/* Runs only the encoder and the projector, up to the features of all images, f->images->feature. The part
+ * contains the whole model, and the windows have images. */
+void forward_features(struct forward *f, const struct part *part);
 /* Applies the final norm: hidden states become inputs of the output layer. A second call has no effect.
  * logits_score() and logits_tiles() call it. */
 void forward_head(struct forward *f, const struct head *h, const struct observer *observer);

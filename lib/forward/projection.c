@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* projection.c -- linear layers that share an input; see projection.h */
 #include "forward/projection.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -274,7 +275,7 @@ static void run_rotated(const struct projection *s, size_t i, size_t m, size_t s
 		}
 }
 
-void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+static void apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
 	const struct observer *observer, bool add)
 {
@@ -310,4 +311,39 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 					(float (*)[stride])&y[0][at], input, bias, add);
 		}
 	}
+}
+
+/* apply() to m < PRODUCT_FEW rows, as the first of PRODUCT_FEW rows. */
+static void apply_padded(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace, bool add)
+{
+	float (*in)[s->in] = xalloc(PRODUCT_FEW, sizeof *in), (*out)[s->out] = xalloc(PRODUCT_FEW, sizeof *out);
+	uint8_t modality[PRODUCT_FEW] = { 0 };
+	const struct batch padded = { .rows = PRODUCT_FEW, .modality = batch->modality ? modality : NULL };
+
+	memcpy(in, x, m * sizeof *in);
+	if (batch->modality)
+		memcpy(modality, batch->modality + first, m);
+	for (size_t t = 0; add && t < m; t++)
+		memcpy(out[t], y[t], sizeof *out);
+	apply(s, &padded, 0, PRODUCT_FEW, s->out, out, (const float (*)[s->in])in, workspace, NULL, add);
+	for (size_t t = 0; t < m; t++)
+		memcpy(y[t], out[t], sizeof *out);
+	free(in), free(out);
+}
+
+void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
+	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
+	const struct observer *observer, bool add)
+{
+	if (!batch->apart) {
+		apply(s, batch, first, m, stride, y, x, workspace, observer, add);
+		return;
+	}
+	assert(!observer);
+	for (size_t t = 0; t < m; t += PRODUCT_FEW)
+		if (m - t < PRODUCT_FEW)
+			apply_padded(s, batch, first + t, m - t, stride, y + t, x + t, workspace, add);
+		else
+			apply(s, batch, first + t, PRODUCT_FEW, stride, y + t, x + t, workspace, NULL, add);
 }

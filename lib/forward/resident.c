@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "forward/embed.h"
 #include "forward/forward.h"
 
@@ -36,26 +37,38 @@ void resident_close(struct resident *r)
 }
 
 void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
-	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows])
+	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows],
+	const float *const feature[])
 {
 	size_t hidden = config_last(r->config)->hidden, n = batch->sequences;
-	float *x = xalloc(batch->rows, hidden * sizeof *x);
+	const size_t padded = batch->apart ? resident_rows(n) : n;
+	float *x = xalloc(max(batch->rows, padded), hidden * sizeof *x);
 	float (*row)[hidden] = (float (*)[hidden])x;
-	uint8_t *modality = xalloc(n, 1);
+	uint8_t *modality = xalloc(padded, 1);
 
 	embed_tokens(r->config, r->execution, &r->embedding, batch->rows, row, id);
+	for (size_t i = 0; feature && i < batch->rows; i++)
+		if (feature[i])
+			memcpy(row[i], feature[i], sizeof row[i]);
 	if (r->position.path)
 		embed_positions(&r->position, r->config->arch->position_offset, batch, row);
 	for (size_t i = 0; i < config_last(r->config)->blocks; i++)
 		block_forward(r->block[i], w, batch, row, cache, NULL);
-	for (size_t s = 0; s < n; s++) {
+	for (size_t s = 0; logits && s < n; s++) {
 		const size_t last = batch->sequence[s].first + batch->sequence[s].length - 1;
 
 		memmove(row[s], row[last], sizeof row[s]);
 		modality[s] = batch->modality ? batch->modality[last] : 0;
 	}
-	head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
-	head_forward(&r->head, n, logits, (const float (*)[hidden])x, modality);
+	if (logits)
+		head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
+	for (size_t s = 0, step = batch->apart ? PRODUCT_FEW : n; logits && s < padded; s += step)
+		head_forward(&r->head, step, logits + s, (const float (*)[hidden])row[s], modality + s);
 	free(x);
 	free(modality);
+}
+
+size_t resident_rows(size_t sequences)
+{
+	return ceil_div(sequences, PRODUCT_FEW) * PRODUCT_FEW;
 }

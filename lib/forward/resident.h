@@ -29,9 +29,15 @@ void resident_close(struct resident *r);
 
 /*
  * Appends ids to each sequence and computes the logits of its last position. Sequence s of the batch uses
- * slot s of the cache, which has sequence[s].past tokens: past + length ≤ cache->capacity, sequences ≤
- * cache->sequences, rows ≤ w->tokens.
+ * its slot of the cache, which has sequence[s].past tokens: past + length ≤ cache->capacity, sequences ≤
+ * cache->sequences, rows ≤ w->tokens. If the rows of the batch are apart, logits have room for
+ * resident_rows() sequences. logits NULL: they are not computed.
+ *
+ * feature: the embedding of each row that belongs to an image, NULL for the others; NULL: no row does.
  */
 void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
-	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows]);
+	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows],
+	const float *const feature[]);
+/* sequences, rounded up to the rows of one product */
+size_t resident_rows(size_t sequences);
 #endif

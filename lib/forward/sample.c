@@ -87,7 +87,8 @@ static void draw_sequences(struct job *j, size_t first, struct work *work, struc
 	for (size_t p = 0; p < steps; p++) {
 		for (size_t s = 0; s < here; s++)
 			sequence[s] = (struct sequence){ .first = s, .length = 1, .past = p };
-		resident_step(j->model, work, cache, &batch, (float (*)[c->vocab])logits, next);
+		resident_step(j->model, work, cache, &batch, (float (*)[c->vocab])logits, next,
+			NULL);
 		draw(j->name, c, here, (float (*)[c->vocab])logits, next, j->temperature, &j->random,
 			first * j->length + p, j->length);
 		for (size_t s = 0; s < here; s++)
