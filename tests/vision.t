@@ -205,6 +205,13 @@ for q in llava-clip qwen2-vl; do
 	eval-choice -q --bos yes --aifs --questions $q.jsonl $q-bytes.h5 -o choices.h5 >aifs.tsv
 	ok "$q: ... with visual tokens first, too" py compare $q choices.h5
 	ok "$q: ... and the same table" cmp choices.tsv aifs.tsv
+	py answers $q
+	eval-generate -q --bos yes --max 9 --questions $q-answers.jsonl $q-bytes.h5 -o answers.h5 >answers.tsv
+	ok "$q: generated answers depend on images" py greedy $q answers.h5
+	is "$q: ... and each id is the most likely one of a pass of eval-choice" "$(eval-choice -q --bos yes --greedy \
+		--questions generated.jsonl $q-bytes.h5 | awk 'END { print $2, $7 }')" '6 1'
+	eval-generate -q --bos yes --max 9 --batch 2 -j 2 --memory 0 --questions $q-answers.jsonl $q-bytes.h5 -o x.h5 >x
+	ok "$q: ... the same bytes in other batches" cmp x.h5 answers.h5
 done
 choice() { printf '%s\n' "$1" >q.jsonl && eval-choice -q --bos no --questions q.jsonl llava-clip-bytes.h5; }
 no 'an image without a placeholder' 1 "q.jsonl:1: 'context' has 0 placeholders of images .id 1., 'images' has 1" \

@@ -204,7 +204,11 @@ def questions(ref):
                     f.copy(n, g)
             for n in 'model/embed_tokens/weight', 'lm_head/weight':
                 del g[n]
-                g[n] = (0.3 * r.standard_normal((256, 32))).astype('f4')
+                x = (0.3 * r.standard_normal((256, 32))).astype('f4')
+                if n.startswith('lm_head'):  # texts are ASCII without NUL and placeholders
+                    x[128:] = x[:128]
+                    x[[0, 1, 128, 129]] = 0
+                g[n] = x
         images = [f'{name}-{i}.ppm' for i in range(4)]
         texts = [
             ('ab\x01 or \x01 what? ', ['yes', 'no way'], images[:2]),
@@ -227,6 +231,28 @@ def questions(ref):
                         f'tokenize -q --bytes {name}.{i}.{j} -o t.h5; {more}; eval-ppl --convention sliding --ctx 120 '
                         f'--tokens t2.h5 {name}-bytes.h5 >{name}.{i}.{j}.tsv\n'
                     )
+
+
+def answers(name):
+    """Questions whose answers are generated, some with images."""
+    images = [f'{name}-{i}.ppm' for i in range(4)]
+    texts = [('ab\x01 or \x01 what?', images[:2]), ('\x01is it', images[2:3]), ('none here', []), ('\x01', images[:1])]
+    texts += [('\x01is it', images[3:]), ('ab\x01 or \x01 what?', images[1:3])]
+    with open(name + '-answers.jsonl', 'w') as q:
+        for context, own in texts:
+            q.write(json.dumps(dict(task='t', context=context, answer='a', match='exact', images=own)) + '\n')
+
+
+def greedy(name, record):
+    """Choices of eval-choice that are the generated texts; other texts for other images."""
+    with h5py.File(record) as f:
+        texts = list(f['question/text'].asstr()[()])
+        texts = [t + ('' if end else '\x02') for t, end in zip(texts, f['question/end'][()])]  # 0: id 2, an end
+    assert texts[0] != texts[5] and texts[1] != texts[4], texts
+    with open(name + '-answers.jsonl') as q, open('generated.jsonl', 'w') as to:
+        for line, text in zip(q, texts):
+            x = json.loads(line)
+            to.write(json.dumps(dict(task='t', context=x['context'], images=x['images'], choices=[text], gold=0)) + '\n')
 
 
 def total(path):
