@@ -32,7 +32,8 @@ static const struct tool tool = {
 		"    '\"answer\": \"time\", \"match\": \"exact\", \"until\": [\" \"]}' > answers.jsonl\n"
 		"  eval-generate --questions answers.jsonl --max 8 model.h5 -o answers.h5\n"
 		"  dpq-run -q --compensate none model.h5 -o quantized.h5\n"
-		"  eval-generate --questions answers.jsonl --max 8 --paired answers.h5 quantized.h5",
+		"  eval-generate --questions answers.jsonl --max 8 quantized.h5 \\\n"
+		"    --paired answers.h5",
 };
 
 /* Values of the options. */

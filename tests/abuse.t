@@ -12,6 +12,7 @@ dpq-run -q --compensate none --group 4 model.h5 -o quantized.h5
 printf 'once on\n' >text
 printf '\001' | tokenize -q --bytes -o holes.h5
 picture=$top/tests/fuzz/seeds/image/rgb8.png
+printf '{"task": "t", "context": "once ", "answer": "on", "match": "exact"}\n' >answers.jsonl
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 clean() { test -z "$(ls -A out)"; }
 # every tool that reads HDF5, with FILE as its input
@@ -22,6 +23,7 @@ tool() {	# tool NAME FILE
 	eval-ppl) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
 	eval-ppl-against) set -- eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference "$2" -o out/r ;;
 	eval-choice) set -- eval-choice -q --questions questions.jsonl "$2" -o out/r ;;
+	eval-generate) set -- eval-generate -q --max 4 --questions answers.jsonl "$2" -o out/r ;;
 	aifs-order) set -- aifs-order -q "$2" -o out/r ;;
 	gar-order) set -- gar-order -q "$2" -o out/r ;;
 	sample-tokens) set -- sample-tokens -q --length 8 --ctx 8 "$2" -o out/r ;;
@@ -35,7 +37,7 @@ tool() {	# tool NAME FILE
 	esac
 	timeout 300 "$@"
 }
-readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against eval-choice aifs-order
+readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against eval-choice eval-generate aifs-order
 	gar-order sample-tokens tokenize images-import tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale
 	awq-scale msq-calib'
 

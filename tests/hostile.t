@@ -14,6 +14,7 @@ dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
 exmy-pack -q codes.h5 -o packed.h5
 exmy-sweep --formats int4 --sigma 0.1 -o sweep.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o result.h5 >/dev/null
+printf '{"task": "t", "context": "once ", "answer": "on", "match": "exact"}\n' >answers.jsonl
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 evaluate() { eval-ppl -q --tokens tokens.h5 --ctx 8 "$@"; }
 rtn() { dpq-run -q --compensate none --group 4 "$@" -o out/r; }
@@ -30,6 +31,7 @@ numbers() {	# numbers TOOL OPTION REST VALUE...: each value is wrong usage, and 
 sizes="'' ' 5' '5 ' +5 -1 0x10 1e3 5.0 five 5k K 5KK 99999999999999999999 18446744073709551616 17179869184G"
 eval "numbers eval-ppl ctx '--tokens tokens.h5 model.h5' 0 1 16777217 $sizes"
 eval "numbers eval-ppl limit '--tokens tokens.h5 model.h5' $sizes"
+eval "numbers eval-generate max '--questions answers.jsonl model.h5' 0 1048577 $sizes"
 eval "numbers eval-choice limit '--questions questions.jsonl model.h5' $sizes"
 eval "numbers hessian-accum memory '--tokens tokens.h5 model.h5' $sizes"
 eval "numbers sample-tokens length model.h5 0 1073741825 $sizes"
@@ -199,6 +201,8 @@ role 'eval-compare' result eval-compare -q result.h5 @ -o out/r
 role 'eval-choice' model eval-choice -q --questions questions.jsonl @ -o out/r
 role 'eval-choice --reference' model eval-choice -q --questions questions.jsonl model.h5 --reference @ -o out/r
 role 'eval-choice --paired' result eval-choice -q --questions questions.jsonl model.h5 --paired @ -o out/r
+role 'eval-generate' model eval-generate -q --max 4 --questions answers.jsonl @ -o out/r
+role 'eval-generate --paired' result eval-generate -q --questions answers.jsonl model.h5 --paired @ -o out/r
 role 'aifs-order' tokens aifs-order -q @ -o out/r
 role 'exmy-pack' model exmy-pack -q @ -o out/r
 role 'model-export' model model-export -q @ -o out/r

@@ -14,6 +14,7 @@ hadamard-rotate -q model.h5 -o rotated.h5
 cp "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001' | tokenize -q --bytes -o holes.h5
 py mixed_tokens
+echo '{"task": "t", "context": "It was", "answer": "a", "match": "exact"}' >answers.jsonl
 echo '{"task": "t", "context": "It was a dark and stormy ", "choices": ["night", "day"], "gold": 0}' >questions.jsonl
 head -c 100000 "$top/data/prose/model.safetensors" >text
 ok 'signals at random moments' py kill "$top" "${PTQ_KILLS:-96}"

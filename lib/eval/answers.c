@@ -26,8 +26,8 @@ size_t answers_ends(const struct part *model, const struct config *c, int32_t en
 		die("%s: %s: is not a JSON object", part_name(model), path);
 	if (eos && !json_is_null(eos)) {
 		if (listed > EOS)
-			die("%s: %s: 'eos_token_id' lists %zu ids, expected at most %d", part_name(model), path,
-				listed, EOS);
+			die("%s: %s: 'eos_token_id' lists %zu ids, expected at most %d", part_name(model),
+				path, listed, EOS);
 		for (size_t i = 0; i < listed; i++) {
 			const json_t *id = json_is_array(eos) ? json_array_get(eos, i) : eos;
 

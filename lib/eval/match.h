@@ -2,18 +2,19 @@
 /*
  * match.h -- whether a generated text has the right answer
  *
- * A row of the table `matches` has two filters, which take an answer out of a text. The answer of the question
- * and what the filter took are then brought to one form and compared.
+ * A row of the table `matches` has two filters, which take an answer out of a text. The answer of the
+ * question and what the filter took are then brought to one form and compared.
  *
  *	gsm8k		strict: the first number after "#### "; flexible: the last number
  *	gsm8k-cot	strict: the first number after "The answer is "; flexible: the last number
  *	exact		strict: the whole text; flexible: some of its first tokens
  *
- * One form: of numbers, without commas, dollars, everything up to the last "#### " and a full stop at the end,
- * in lower case; of exact, without white space at both ends. A filter that finds nothing takes "[invalid]".
+ * One form: of numbers, without commas, dollars, everything up to the last "#### " and a full stop at the
+ * end, in lower case; of exact, without white space at both ends. A filter that finds nothing takes
+ * "[invalid]".
  *
- * Source: lm-evaluation-harness, tasks/gsm8k, filters/extraction.py and api/metrics.py. If a model answers with
- * the tokens of the word, exact's flexible filter is the accuracy of its task LAMBADA.
+ * Source: lm-evaluation-harness, tasks/gsm8k, filters/extraction.py and api/metrics.py. If a model answers
+ * with the tokens of the word, exact's flexible filter is the accuracy of its task LAMBADA.
  */
 #ifndef EVAL_MATCH_H
 #define EVAL_MATCH_H

@@ -39,12 +39,14 @@ static const char **texts_of(const json_t *o, const char *key, size_t *n)
 
 	*n = json_array_size(list);
 	if (!*n)
-		die("'%s' is %s, expected an array of texts", key, !list ? "missing" : "not an array, or empty");
+		die("'%s' is %s, expected an array of texts", key,
+			!list ? "missing" : "not an array, or empty");
 	text = xalloc(*n, sizeof *text);
 	for (size_t i = 0; i < *n; i++) {
 		text[i] = json_string_value(json_array_get(list, i));
 		if (!text[i] || !*text[i])
-			die("'%s': number %zu is %s, expected a text", key, i, text[i] ? "empty" : "not a text");
+			die("'%s': number %zu is %s, expected a text", key, i,
+				text[i] ? "empty" : "not a text");
 	}
 	return text;
 }
@@ -357,8 +359,8 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 	if (q->images)
 		put_images(e, q, folder, &p);
 	if (q->answer && e->config->positions && p.context.n >= e->config->positions)
-		die("'context' has %zu tokens, expected fewer than the %zu positions of the model", p.context.n,
-			e->config->positions);
+		die("'context' has %zu tokens, expected fewer than the %zu positions of the model",
+			p.context.n, e->config->positions);
 	free(context);
 	return p;
 }

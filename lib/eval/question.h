@@ -21,10 +21,10 @@
  *
  * Other members are ignored with a warning. A name that differs from one of these by one letter is an error.
  *
- * A context before an answer is encoded as it is. Context and choice are joined without a separator. White space at the end of a context belongs to the
- * choices, since most tokenizers put it into the token of the next word. The ids of a choice are the ids of
- * context and choice together, without the first ones, as many as the context alone has
- * (lm-evaluation-harness, _encode_pair()).
+ * A context before an answer is encoded as it is. Context and choice are joined without a separator. White
+ * space at the end of a context belongs to the choices, since most tokenizers put it into the token of the
+ * next word. The ids of a choice are the ids of context and choice together, without the first ones, as many
+ * as the context alone has (lm-evaluation-harness, _encode_pair()).
  *
  * Calling sequence: questions_read(); questions_encode(); prompts_free(); questions_free().
  */

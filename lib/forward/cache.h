@@ -52,8 +52,9 @@ void cache_free(struct cache *c);
 /* Copies the first tokens of the only slot of `from` to slot n, for all blocks. */
 void cache_copy(struct cache *c, size_t n, const struct cache *from, size_t blocks, size_t tokens);
 
-/* Appends the rows of sequence n of a batch to its past, in its slot of a block. A row begins with keys [width], then
- * values [width]; rows begin every `stride` numbers. Returns all keys and values of the slot. */
+/* Appends the rows of sequence n of a batch to its past, in its slot of a block. A row begins with keys
+ * [width], then values [width]; rows begin every `stride` numbers. Returns all keys and values of the slot.
+ */
 struct attention_keys cache_put(struct cache *c, size_t block, size_t n, const struct sequence *q,
 	size_t stride, const float *rows);
 #endif

@@ -203,7 +203,7 @@ static void step(struct group *y)
 	}
 }
 
-/* Common tokens of all prompts: 0, if they are few or have images. The last token of a prompt is never one. */
+/* Common tokens of all prompts: 0, if they are few or have images. The last token of a prompt is not one. */
 static size_t common_tokens(size_t n, const struct prompt p[n])
 {
 	size_t y = n > 1 ? p->context.n - 1 : 0;
@@ -252,7 +252,7 @@ void generate(const struct resident *r, const struct generate *g, size_t n, cons
 	read_prefix(&j);
 	/* A thread runs a group if there are several; all threads share the products of one group. */
 	slots = max(1, g->memory / (2 * last->blocks * j.capacity * last->kv_heads * last->head_dim *
-		sizeof(float)));
+		sizeof *j.prefix.k));
 	groups = threads_for(min(ceil_div(n, g->together), slots));
 	j.together = min(min(g->together, n), max(1, slots / (size_t)groups));
 	#pragma omp parallel num_threads(groups)

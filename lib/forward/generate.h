@@ -5,7 +5,7 @@
  * Prompts are run together in slots of a cache. A slot whose text has ended takes the next prompt. The ids at
  * the start of all prompts, as the examples of a task, are computed once.
  *
- * The ids of a prompt do not depend on the prompts that run beside it, on the number of slots or on the number
+ * The ids of a prompt do not depend on the prompts that run with it, on the number of slots or on the number
  * of threads: a prompt is read by itself, in pieces of constant size, and the rows of later steps are apart
  * (forward/batch.h).
  */
@@ -32,7 +32,7 @@ struct generate {
 	const char *name;		/* of the model's file, for messages */
 	size_t max;			/* most new ids of a prompt, at least 1 */
 	size_t together;		/* most prompts that run together */
-	size_t memory;			/* bytes of keys and values; fewer prompts run together, but at least one */
+	size_t memory;			/* bytes of keys and values; room for at least one prompt is taken */
 	size_t ends;
 	const int32_t *end;		/* [ends] ids that end texts */
 	/* Whether the text of n ids of a prompt ends here. Threads call it for several prompts at once. */

@@ -317,7 +317,8 @@ static void apply(const struct projection *s, const struct batch *batch, size_t 
 static void apply_padded(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace, bool add)
 {
-	float (*in)[s->in] = xalloc(PRODUCT_FEW, sizeof *in), (*out)[s->out] = xalloc(PRODUCT_FEW, sizeof *out);
+	float (*in)[s->in] = xalloc(PRODUCT_FEW, sizeof *in);
+	float (*out)[s->out] = xalloc(PRODUCT_FEW, sizeof *out);
 	uint8_t modality[PRODUCT_FEW] = { 0 };
 	const struct batch padded = { .rows = PRODUCT_FEW, .modality = batch->modality ? modality : NULL };
 

@@ -2,12 +2,12 @@
 /*
  * regex.h -- patterns of a tokenizer.json, run by PCRE2
  *
- * Internal to lib/text. The `tokenizers` library runs patterns by Oniguruma (its own syntax, UTF-8). Syntax
- * that both libraries share goes to PCRE2 unchanged. Syntax with another meaning in PCRE2 is translated: \s
- * \w \d \h \v \b, names of properties and POSIX classes, (?m), {,n}, {n,m}+, \uHHHH. Syntax without a
- * counterpart is refused by name: sets within sets, &&, \W in a set, options other than i and m, {n}?,
- * calls, conditions. Code points that Unicode has assigned since PCRE2's tables were made (14.0 in PCRE2
- * 10.42) have no properties.
+ * For lib/text, and for filters of texts (eval/match.h). The `tokenizers` library runs patterns by Oniguruma
+ * (its own syntax, UTF-8). Syntax that both libraries share goes to PCRE2 unchanged. Syntax with another
+ * meaning in PCRE2 is translated: \s \w \d \h \v \b, names of properties and POSIX classes, (?m), {,n},
+ * {n,m}+, \uHHHH. Syntax without a counterpart is refused by name: sets within sets, &&, \W in a set,
+ * options other than i and m, {n}?, calls, conditions. Code points that Unicode has assigned since PCRE2's
+ * tables were made (14.0 in PCRE2 10.42) have no properties.
  *
  * Source: Oniguruma's doc/RE and doc/SYNTAX.md, pcre2pattern(3) and pcre2syntax(3).
  */

@@ -2,7 +2,7 @@
 /*
  * utf8.h -- characters of UTF-8, and replacement of invalid bytes
  *
- * Internal to lib/text. Source: The Unicode Standard 15.0, section 3.9: table 3-7 (well-formed sequences),
+ * Source: The Unicode Standard 15.0, section 3.9: table 3-7 (well-formed sequences),
  * and "U+FFFD Substitution of Maximal Subparts", which Python's bytes.decode(errors='replace') also
  * follows.
  */

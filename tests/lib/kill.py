@@ -56,6 +56,7 @@ def kill(top, kills):
     exmy-sweep --formats int4,e2m1,nf4
     eval-ppl -q --tokens tokens.h5 --ctx 256 model.h5
     eval-choice -q --questions questions.jsonl model.h5
+    eval-generate -q --max 8 --questions answers.jsonl model.h5
     aifs-order -q mixed.h5
     tensor-stats -q model.h5
     tensor-diff -q --reference model.h5 codes.h5
@@ -68,7 +69,7 @@ def kill(top, kills):
     for number in signals[1:]:
         signal.signal(number, signal.SIG_DFL)  # a shell ignores some signals in its background jobs
     # The result is text, or not a stream: -o only.
-    text = {"eval-ppl", "eval-choice", "tensor-stats", "tensor-diff", "model-export"}
+    text = {"eval-ppl", "eval-choice", "eval-generate", "tensor-stats", "tensor-diff", "model-export"}
 
     os.mkdir("out")
     whole, seconds, late, left, wrong = [], [], 0, 0, []

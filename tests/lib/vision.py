@@ -252,7 +252,8 @@ def greedy(name, record):
     with open(name + '-answers.jsonl') as q, open('generated.jsonl', 'w') as to:
         for line, text in zip(q, texts):
             x = json.loads(line)
-            to.write(json.dumps(dict(task='t', context=x['context'], images=x['images'], choices=[text], gold=0)) + '\n')
+            more = dict(context=x['context'], images=x['images'])
+            to.write(json.dumps(dict(task='t', choices=[text], gold=0, **more)) + '\n')
 
 
 def total(path):
