@@ -4,7 +4,7 @@
  *
  * Runs the model over questions with their choices, block by block as it streams in. A context is computed
  * once for all of its choices (forward/prompt.h). acc is the share of questions for which the gold choice
- * has the largest sum of log p over its tokens, acc_norm the same for that sum over the choice's bytes
+ * has the largest sum of log p over its tokens, acc_norm the same for that sum over the choice's characters
  * (eval/choice.h). With an earlier record, also paired differences by question. With a reference model,
  * which streams in parallel, also the divergence of the two.
  */
@@ -27,9 +27,10 @@ static const struct tool tool = {
 	.operands = "[MODEL]",
 	.max_operands = 1,
 	.about = "Prints, for each task and for all questions, the share of questions for which the "
-		"gold choice has the largest log-likelihood (acc), or the largest per byte "
-		"(acc_norm), with standard errors over questions. A question is a JSON line with "
-		"task, context, choices and gold. -o stores the likelihood of every choice.",
+		"gold choice has the largest log-likelihood (acc), or the largest per character "
+		"(acc_norm) or per byte (acc_bytes), with standard errors over questions. A question "
+		"is a JSON line with task, context, choices and gold. -o stores the likelihood of "
+		"every choice.",
 	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \",' \\\n"
 		"    '\"choices\": [\"time\", \"tree\"], \"gold\": 0}' > questions.jsonl\n"
 		"  eval-choice --questions questions.jsonl model.h5 -o answers.h5\n"
@@ -85,7 +86,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 {
 	struct prompt_images images = { 0 };
 	struct prompt *prompts = encode(set, q, model, &images);
-	struct windows windows = prompt_windows(q->name, q->n, prompts, &images, AXES);
+	struct windows windows = prompt_windows(q->name, q->contexts, prompts, &images, AXES);
 	struct part *before = set->paired ? choices_open_earlier(set->paired, q) : NULL;
 	struct output *out = record_open(to, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
@@ -117,7 +118,7 @@ static void measure(const struct settings *set, const struct questions *q, struc
 	if (before)
 		part_close(before);
 	windows_free(&windows);
-	prompts_free(q->n, prompts);
+	prompts_free(q->contexts, prompts);
 	prompt_images_free(&images);
 	free(likeliest);
 	free(nll);

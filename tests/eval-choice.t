@@ -56,13 +56,22 @@ run rtn.h5 >x; run kv.h5 --kv-format none >z; ok '... --kv-format none overrides
 no '... with another result' 1 differ sh -c 'cmp x y >&2'
 run rtn.h5 --reference $m --greedy -o k.h5 >k
 ok 'a reference model' py reference
+py older
+run rtn.h5 --paired old.h5 >x; ok 'a record from before acc_bytes: the same differences' cmp x p
+# contexts: with and without an end of greedy decoding
+py contexts
+for until in '' X; do
+	eval-choice --questions several.jsonl $m --greedy --until "$until" -o several.h5 >/dev/null
+	eval-choice --questions single.jsonl $m --greedy --until "$until" -o each.h5 >/dev/null
+	ok "a context for each choice: the likelihoods of each alone ($until)" py same_contexts
+done
 # the divergence of a choice of one token
 py one_token
 eval-choice --questions one.jsonl rtn.h5 --reference $m -o o.h5 >/dev/null
 ok 'the divergence of a choice is that of its tokens' py divergence
-run $m --reference $m >x; is 'a model against itself' "$(tail -n 1 x | cut -f7-)" "$(printf '0\t0\t1\t0')"
+run $m --reference $m >x; is 'a model against itself' "$(tail -n 1 x | cut -f9-)" "$(printf '0\t0\t1\t0')"
 run rtn.h5 --reference $m --paired k.h5 >x
-is 'paired with a record of the same run: no difference' "$(tail -n 1 x | cut -f11- | xargs)" '0 0 0 0 0 0 0 0 1 0'
+is 'paired with a record of the same run: no difference' "$(tail -n 1 x | cut -f13- | xargs)" '0 0 0 0 0 0 0 0 0 0 1 0'
 cat $m | run rtn.h5 --reference - --greedy >x; ok 'the reference from a pipe' cmp x k
 
 # --- bad input ---
@@ -95,6 +104,16 @@ refused 'an image that is not a text' "'images': number 1 is not a text" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png", 3]}'
 refused 'an image without a name' "'images': number 0 is empty, expected the name of a file" \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": [""]}'
+for also in '"context": ""' '"images": []'; do
+	refused "'contexts' and $also" "'contexts' is given with '(context|images)', expected one of them" \
+		'{"task": "a", "contexts": ["a"], "choices": ["a"], "gold": 0, '"$also}"
+done
+refused 'more choices than contexts' "'contexts' has 1 texts, 'choices' has 2: expected as many, or one choice" \
+	'{"task": "a", "contexts": ["a"], "choices": ["a", "b"], "gold": 0}'
+refused 'an empty context among several' "'contexts': number 1 is empty" \
+	'{"task": "a", "contexts": ["a", ""], "choices": ["a"], "gold": 0}'
+refused 'gold beyond the contexts' "'gold' is not a choice, expected the number of a choice, 0 to 1" \
+	'{"task": "a", "contexts": ["a", "b"], "choices": ["a"], "gold": 2}'
 for k in image Images choice golds; do
 	refused "'$k'" "'$k' is not a member of a question, expected '(images|choices|gold)'" \
 		'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "'$k'": []}'

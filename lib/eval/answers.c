@@ -155,7 +155,7 @@ void answers_free(struct answers *a)
 static void marks_of(const struct answers *a, struct mark mark[MATCH_FILTERS])
 {
 	for (int f = 0; f < MATCH_FILTERS; f++)
-		mark[f] = (struct mark){ match_filters[f], a->mark[f] };
+		mark[f] = (struct mark){ match_filters[f], a->mark[f], NULL };
 }
 
 struct table answers_table(const struct answers *a, const struct part *before)

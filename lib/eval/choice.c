@@ -9,7 +9,7 @@
 #include "eval/mark.h"
 
 static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
-	[CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl", [CHOICE_AGREEMENT] = "agreement" };
+	[CHOICE_ACC_BYTES] = "acc_bytes", [CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl", [CHOICE_AGREEMENT] = "agreement" };
 /* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor
  * round sums differently. */
 static const double SAME_TOKEN = 0.01;
@@ -27,15 +27,37 @@ static size_t largest_at(size_t n, const double x[n], const double *by)
 	return top;
 }
 
-static size_t largest_by_byte(const struct question *q, const double log_p[q->choices])
+static size_t bytes_of(const char *s)
 {
-	double *bytes = xalloc(q->choices, sizeof *bytes);
+	return strlen(s);
+}
+
+static size_t characters_of(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+/* A size of a choice without its first blank; a blank alone counts. */
+typedef size_t size_of(const char *s);
+static size_t choice_size(const char *choice, size_of *size)
+{
+	return size(choice + (choice[0] == ' ' && choice[1]));
+}
+
+/* The choice with the largest log p per unit of size. */
+static size_t largest_by(const struct question *q, const double log_p[q->choices], size_of *size)
+{
+	double *by = xalloc(q->choices, sizeof *by);
 	size_t top;
 
 	for (size_t i = 0; i < q->choices; i++)
-		bytes[i] = (double)strlen(q->choice[i]);
-	top = largest_at(q->choices, log_p, bytes);
-	free(bytes);
+		by[i] = (double)choice_size(q->choice[i], size);
+	top = largest_at(q->choices, log_p, by);
+	free(by);
 	return top;
 }
 
@@ -71,7 +93,8 @@ static void take_question(struct choices *c, size_t i, size_t choice, const doub
 		tokens += t[k].n;
 	}
 	c->mark[CHOICE_ACC][i] = largest_at(q->choices, log_p, NULL) == q->gold;
-	c->mark[CHOICE_ACC_NORM][i] = largest_by_byte(q, log_p) == q->gold;
+	c->mark[CHOICE_ACC_NORM][i] = largest_by(q, log_p, characters_of) == q->gold;
+	c->mark[CHOICE_ACC_BYTES][i] = largest_by(q, log_p, bytes_of) == q->gold;
 	if (!d)
 		return;
 	c->mark[CHOICE_KL][i] = kl / (double)tokens;
@@ -87,32 +110,53 @@ static bool all_likeliest(const uint8_t likeliest[], struct targets t)
 	return true;
 }
 
-struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
+/* Numbers the targets of windows in order. */
+struct counter {
+	const size_t *in_window;	/* targets of each window */
+	size_t window, target;
+};
+
+/* Stores the targets of the choices of a question in t. p: its first prompt. Returns the targets of the
+ * continuation after the choices or, without one, of the gold choice. */
+static struct targets find_targets(const struct question *q, const struct prompt *p, struct counter *at,
+	struct targets t[q->choices])
+{
+	const size_t choices = q->choices / q->contexts;
+	struct targets end = { 0 };
+
+	for (size_t c = 0; c < q->contexts; c++) {
+		at->window += prompt_context_windows(&p[c]);
+		for (size_t k = 0; k < p[c].continuations; k++) {
+			const struct targets here = { at->target, at->in_window[at->window++] };
+
+			at->target += here.n;
+			*(k < choices ? &t[c * choices + k] : &end) = here;
+		}
+	}
+	return end.n ? end : t[q->gold];
+}
+
+struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
 	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
 	bool exact)
 {
 	struct choices c = { .questions = q, .log_p = xalloc(q->choices, sizeof *c.log_p),
 		.reference = d ? xalloc(q->choices, sizeof *c.reference) : NULL,
 		.tokens = xalloc(q->choices, sizeof *c.tokens) };
-	size_t *in_window = xalloc(w->n, sizeof *in_window), window = 0, target = 0, choice = 0;
+	size_t *in_window = xalloc(w->n, sizeof *in_window), choice = 0;
+	struct counter at = { .in_window = in_window };
 
 	windows_targets(w, in_window);
 	for (int m = 0; m < CHOICE_MARKS; m++)
 		if (m < CHOICE_EXACT || (m == CHOICE_EXACT && exact) || (m > CHOICE_EXACT && d))
 			c.mark[m] = xalloc(q->n, sizeof *c.mark[m]);
-	for (size_t i = 0; i < q->n; choice += q->item[i++].choices) {
-		const size_t n = p[i].continuations, choices = q->item[i].choices;
-		struct targets *t = xalloc(n, sizeof *t);
+	for (size_t i = 0; i < q->n; p += q->item[i].contexts, choice += q->item[i++].choices) {
+		struct targets *t = xalloc(q->item[i].choices, sizeof *t);
+		const struct targets end = find_targets(&q->item[i], p, &at, t);
 
-		window += prompt_context_windows(&p[i]);
-		for (size_t k = 0; k < n; k++) {
-			t[k] = (struct targets){ target, in_window[window++] };
-			target += t[k].n;
-		}
 		take_question(&c, i, choice, nll, d, t);
 		if (exact)
-			c.mark[CHOICE_EXACT][i] = all_likeliest(likeliest,
-				t[n > choices ? choices : q->item[i].gold]);
+			c.mark[CHOICE_EXACT][i] = all_likeliest(likeliest, end);
 		free(t);
 	}
 	free(in_window);
@@ -157,6 +201,17 @@ static double *same_answers(const struct choices *c, const struct part *before)
 	return same;
 }
 
+/* A mark per unit of size, from the log-likelihoods of a record; free() it. */
+static double *earlier_by(const struct questions *q, const struct part *before, size_of *size)
+{
+	const double *log_p = part_tensor(before, "/choice/log_likelihood", TENSOR_F64, 1, &q->choices).data;
+	double *x = xalloc(q->n, sizeof *x);
+
+	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices)
+		x[i] = largest_by(&q->item[i], log_p, size) == q->item[i].gold;
+	return x;
+}
+
 /* The computed marks; returns their number. */
 static size_t marks_of(const struct choices *c, struct mark mark[CHOICE_MARKS])
 {
@@ -164,7 +219,7 @@ static size_t marks_of(const struct choices *c, struct mark mark[CHOICE_MARKS])
 
 	for (int m = 0; m < CHOICE_MARKS; m++)
 		if (c->mark[m])
-			mark[n++] = (struct mark){ marks[m], c->mark[m] };
+			mark[n++] = (struct mark){ marks[m], c->mark[m], NULL };
 	return n;
 }
 
@@ -172,13 +227,18 @@ struct table choices_table(const struct choices *c, const struct part *before)
 {
 	struct mark mark[CHOICE_MARKS];
 	const size_t n = marks_of(c, mark);
-	double *same = before ? same_answers(c, before) : NULL;
+	double *same = before ? same_answers(c, before) : NULL, *norm = NULL, *bytes = NULL;
+	struct tensor found;
 	struct table t;
 
 	if (before)
 		check_reference(before, c);
+	if (before && !part_find(before, "/question/acc_bytes", TENSOR_F64, 1, &c->questions->n, &found)) {
+		mark[CHOICE_ACC_NORM].before = norm = earlier_by(c->questions, before, characters_of);
+		mark[CHOICE_ACC_BYTES].before = bytes = earlier_by(c->questions, before, bytes_of);
+	}
 	t = marks_table(c->questions, n, mark, before, same);
-	free(same);
+	free(same), free(norm), free(bytes);
 	return t;
 }
 
@@ -194,41 +254,46 @@ static void write_questions(struct output *out, const struct choices *c)
 	const struct questions *q = c->questions;
 	struct mark mark[CHOICE_MARKS];
 	int32_t *gold = xalloc(q->n, sizeof *gold), *answer = xalloc(q->n, sizeof *answer);
-	int32_t *normed = xalloc(q->n, sizeof *normed);
+	int32_t *normed = xalloc(q->n, sizeof *normed), *by_bytes = xalloc(q->n, sizeof *by_bytes);
 
 	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices) {
 		const double *log_p = c->log_p + choice;
 
 		gold[i] = (int32_t)q->item[i].gold;
 		answer[i] = (int32_t)largest_at(q->item[i].choices, log_p, NULL);
-		normed[i] = (int32_t)largest_by_byte(&q->item[i], log_p);
+		normed[i] = (int32_t)largest_by(&q->item[i], log_p, characters_of);
+		by_bytes[i] = (int32_t)largest_by(&q->item[i], log_p, bytes_of);
 	}
 	marks_write(out, q, marks_of(c, mark), mark);
 	output_write(out, "/question/gold", tensor_1d(TENSOR_I32, gold, q->n));
 	output_write(out, "/question/answer", tensor_1d(TENSOR_I32, answer, q->n));
 	output_write(out, "/question/answer_norm", tensor_1d(TENSOR_I32, normed, q->n));
-	free(gold), free(answer), free(normed);
+	output_write(out, "/question/answer_bytes", tensor_1d(TENSOR_I32, by_bytes, q->n));
+	free(gold), free(answer), free(normed), free(by_bytes);
 }
 
 static void write_choices(struct output *out, const struct choices *c)
 {
 	const struct questions *q = c->questions;
 	int32_t *question = xalloc(q->choices, sizeof *question), *bytes = xalloc(q->choices, sizeof *bytes);
+	int32_t *characters = xalloc(q->choices, sizeof *characters);
 	size_t n = 0;
 
 	for (size_t i = 0; i < q->n; i++)
 		for (size_t k = 0; k < q->item[i].choices; k++) {
 			question[n] = (int32_t)i;
-			bytes[n++] = (int32_t)strlen(q->item[i].choice[k]);
+			characters[n] = (int32_t)choice_size(q->item[i].choice[k], characters_of);
+			bytes[n++] = (int32_t)choice_size(q->item[i].choice[k], bytes_of);
 		}
 	output_write(out, "/choice/question", tensor_1d(TENSOR_I32, question, n));
+	output_write(out, "/choice/characters", tensor_1d(TENSOR_I32, characters, n));
 	output_write(out, "/choice/bytes", tensor_1d(TENSOR_I32, bytes, n));
 	output_write(out, "/choice/tokens", tensor_1d(TENSOR_I32, c->tokens, n));
 	output_write(out, "/choice/log_likelihood", tensor_1d(TENSOR_F64, c->log_p, n));
 	if (c->reference)
 		output_write(out, "/choice/log_likelihood_of_reference",
 			tensor_1d(TENSOR_F64, c->reference, n));
-	free(question), free(bytes);
+	free(question), free(characters), free(bytes);
 }
 
 void choices_write(struct output *out, const struct choices *c, const struct table *t)

@@ -5,16 +5,17 @@
  * With log p(c) = Σ log p(token) over the tokens of choice c after the context, each question has the marks
  *
  *	acc		argmax log p(c) is the gold choice
- *	acc_norm	argmax log p(c) / bytes of c is the gold choice
+ *	acc_norm	argmax log p(c) / characters of c is the gold choice
+ *	acc_bytes	argmax log p(c) / bytes of c is the gold choice
  *	exact		greedy decoding gives the tokens of the gold choice, and of the text that ends it
  *	kl		mean of KL(reference || model) over the tokens of all choices, nats
  *	agreement	argmax log p(c) is that of the reference
  *
  * Ties: the first choice. Greedy decoding gives a sequence of tokens if each of them is the most likely one
- * after those before it, so one forward pass suffices.
+ * after those before it, so one forward pass suffices. Characters are code points of Unicode, and bytes those
+ * of UTF-8. The blank that separates c from the context does not count, if c begins with one.
  *
- * Source: lm-evaluation-harness, api/task.py. Its acc is acc here, and its acc_bytes is acc_norm here; its
- * acc_norm divides by characters.
+ * Source: lm-evaluation-harness, api/task.py, process_results().
  *
  * Calling sequence: choices_of(); choices_open_earlier() if there is a record; choices_table();
  * choices_write(); marks_table_free(); choices_free().
@@ -31,7 +32,9 @@
 #include "io/part.h"
 #include "io/table.h"
 
-enum choice_mark { CHOICE_ACC, CHOICE_ACC_NORM, CHOICE_EXACT, CHOICE_KL, CHOICE_AGREEMENT, CHOICE_MARKS };
+enum choice_mark {
+	CHOICE_ACC, CHOICE_ACC_NORM, CHOICE_ACC_BYTES, CHOICE_EXACT, CHOICE_KL, CHOICE_AGREEMENT, CHOICE_MARKS
+};
 
 struct choices {
 	const struct questions *questions;
@@ -42,25 +45,26 @@ struct choices {
 };
 
 /*
- * Computes the marks. w: prompt_windows() of the prompts. nll, likeliest: of run_score(). d: NULL without a
- * reference. exact: compute this mark, of the gold choice, or of the continuation after the choices if
- * prompts have one.
+ * Computes the marks. p: of questions_encode(). w: prompt_windows() of the prompts. nll, likeliest: of
+ * run_score(). d: NULL without a reference. exact: compute this mark, of the gold choice, or of the
+ * continuation after the choices if prompts have one.
  */
-struct choices choices_of(const struct questions *q, const struct prompt p[q->n], const struct windows *w,
+struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
 	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
 	bool exact);
 void choices_free(struct choices *c);
 
 /* The table of results (eval/mark.h). With an earlier record, paired_same is the share of questions with the
- * same answer as in the record. A record with another reference is a fatal error. */
+ * same answer as in the record. In a record without acc_bytes, acc_norm is by bytes; both marks are then computed
+ * from its log-likelihoods. A record with another reference is a fatal error. */
 struct table choices_table(const struct choices *c, const struct part *before);
 
 /* Opens an earlier record. A record of other questions is a fatal error. */
 struct part *choices_open_earlier(const char *path, const struct questions *q);
 /*
- * Writes and closes a record: /question/task, gold, answer, answer_norm and every mark; /choice/question,
- * bytes, tokens, log_likelihood and log_likelihood_of_reference; the columns of the table and the numbers of
- * its last row. out NULL: no effect.
+ * Writes and closes a record: /question/task, gold, answer, answer_norm, answer_bytes and every mark;
+ * /choice/question, characters, bytes, tokens, log_likelihood and log_likelihood_of_reference; the columns of
+ * the table and the numbers of its last row. out NULL: no effect.
  */
 void choices_write(struct output *out, const struct choices *c, const struct table *t);
 #endif

@@ -47,7 +47,7 @@ static size_t add_columns(struct table *t, const struct questions *q, size_t mar
 		measure[n++].x = mark[m].x;
 	}
 	for (size_t m = 0; m < marks; m++) {
-		const double *theirs = earlier(before, mark[m].name, q->n);
+		const double *theirs = mark[m].before ? mark[m].before : earlier(before, mark[m].name, q->n);
 
 		if (!theirs)
 			continue;

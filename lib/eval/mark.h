@@ -15,10 +15,11 @@
 #include "io/part.h"
 #include "io/table.h"
 
-enum { MARKS = 5 };		/* most marks of a tool */
+enum { MARKS = 6 };		/* most marks of a tool */
 struct mark {
 	const char *name;
 	const double *x;		/* [questions] */
+	const double *before;		/* [questions] replaces that of an earlier record; or NULL */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "io/contents.h"
+#include "text/strip.h"
 #include "vision/image.h"
 
 static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
@@ -51,10 +52,18 @@ static const char **texts_of(const json_t *o, const char *key, size_t *n)
 	return text;
 }
 
+static void read_context(struct question *q)
+{
+	q->contexts = 1;
+	q->context = xalloc(1, sizeof *q->context);
+	*q->context = text_of(q->json, "context");
+}
+
 static void read_answer(struct question *q)
 {
 	const char *match;
 
+	read_context(q);
 	q->answer = text_of(q->json, "answer");
 	match = text_of(q->json, "match");
 	q->match = match_of(match);
@@ -67,11 +76,31 @@ static void read_answer(struct question *q)
 		q->until = texts_of(q->json, "until", &q->untils);
 }
 
+/* Reads a context for each choice. A single choice is the choice of each context. */
+static void read_contexts(struct question *q)
+{
+	if (json_object_get(q->json, "context") || json_object_get(q->json, "images"))
+		die("'contexts' is given with '%s', expected one of them",
+			json_object_get(q->json, "context") ? "context" : "images");
+	q->context = texts_of(q->json, "contexts", &q->contexts);
+	if (q->choices != 1 && q->choices != q->contexts)
+		die("'contexts' has %zu texts, 'choices' has %zu: expected as many, or one choice",
+			q->contexts, q->choices);
+	q->choice = xgrow(q->choice, q->contexts, sizeof *q->choice);
+	for (; q->choices < q->contexts; q->choices++)
+		q->choice[q->choices] = *q->choice;
+}
+
 static void read_choices(struct question *q)
 {
 	const json_t *gold = json_object_get(q->json, "gold");
+	const bool several = json_object_get(q->json, "contexts");
 
+	if (!several)
+		read_context(q);
 	q->choice = texts_of(q->json, "choices", &q->choices);
+	if (several)
+		read_contexts(q);
 	if (!json_is_integer(gold) || json_integer_value(gold) < 0 ||
 	    (size_t)json_integer_value(gold) >= q->choices)
 		die("'gold' is %s, expected the number of a choice, 0 to %zu",
@@ -83,7 +112,7 @@ static void read_choices(struct question *q)
 static void check_members(enum question_form form, json_t *question, json_t *unknown)
 {
 	static const char *const members[][7] = {	/* NULL-terminated */
-		[QUESTION_CHOICES] = { "task", "context", "choices", "gold", "images" },
+		[QUESTION_CHOICES] = { "task", "context", "contexts", "choices", "gold", "images" },
 		[QUESTION_ANSWER] = { "task", "context", "answer", "match", "until", "images" },
 	};
 	const char *const *known = members[form];
@@ -142,7 +171,6 @@ static struct question read_question(enum question_form form, size_t n, const ch
 	q.task = text_of(q.json, "task");
 	if (!*q.task || !strcmp(q.task, "all"))
 		die("'task' is '%s', expected a name other than 'all', the row of all tasks", q.task);
-	q.context = text_of(q.json, "context");
 	(form == QUESTION_ANSWER ? read_answer : read_choices)(&q);
 	images = json_object_get(q.json, "images");
 	if (images && !json_is_array(images))
@@ -190,6 +218,7 @@ struct questions questions_read(const char *path, size_t limit, enum question_fo
 			q.item = xgrow(q.item, capacity = 2 * capacity + 64, sizeof *q.item);
 		q.item[q.n] = read_question(form, length, text + at, unknown);
 		q.item[q.n].line = line;
+		q.contexts += q.item[q.n].contexts;
 		q.choices += q.item[q.n++].choices;
 	}
 	error_prefix(NULL);
@@ -204,7 +233,7 @@ struct questions questions_read(const char *path, size_t limit, enum question_fo
 void questions_free(struct questions *q)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		free(q->item[i].choice), free(q->item[i].until);
+		free(q->item[i].choice), free(q->item[i].context), free(q->item[i].until);
 		json_decref(q->item[i].json);
 	}
 	free(q->item), free(q->digest);
@@ -230,10 +259,10 @@ static struct prompt_tokens encode_context(const struct encode *e, const char *t
 }
 
 /* The tokens of context, choice and end, without the first `skip`. */
-static struct prompt_tokens encode_choice(const struct encode *e, const struct question *q, size_t choice,
-	const char *end, size_t skip)
+static struct prompt_tokens encode_choice(const struct encode *e, const struct question *q, const char *context,
+	size_t choice, const char *end, size_t skip)
 {
-	char *text = xformat("%s%s%s", q->context, q->choice[choice], end);
+	char *text = xformat("%s%s%s", context, q->choice[choice], end);
 	struct encoding k = vocabulary_ids(e->v, strlen(text), text, e->special || q->images);
 	struct prompt_tokens y = { .n = k.n > skip ? k.n - skip : 0 };
 
@@ -335,25 +364,28 @@ static void check_words(const struct encode *e, const char *context)
 	encoding_free(&k);
 }
 
-static struct prompt encode_question(const struct encode *e, const struct question *q, const char *folder)
+/* The prompt of a context with its choices. */
+static struct prompt encode_prompt(const struct encode *e, const struct question *q, size_t number,
+	const char *folder)
 {
-	const size_t n = q->answer ? 1 : q->choices + (e->until != NULL);
+	const char *whole = q->context[number];
+	const size_t first = q->contexts > 1 ? number : 0, choices = q->contexts > 1 ? 1 : q->choices;
+	const bool ends = e->until && q->gold >= first && q->gold < first + choices;
+	const size_t n = q->answer ? 1 : choices + ends;
 	struct prompt p = { .continuations = n, .continuation = xalloc(n, sizeof *p.continuation) };
-	size_t length = strlen(q->context), tokens;
-	char *context;
+	const size_t length = q->answer ? strlen(whole) : strip_end(whole);
+	char *context = xformat("%.*s", (int)length, whole);
+	size_t tokens;
 
 	if (q->images && !e->config->vision.class)
 		die("has images, expected none: the model has no encoder of images");
-	while (!q->answer && length && is_space(q->context[length - 1]))
-		length--;
-	context = xformat("%.*s", (int)length, q->context);
 	p.context = encode_context(e, context, e->special || q->images, &tokens);
 	if (!q->images)
 		check_words(e, context);
-	for (size_t i = 0; i < q->choices; i++)
-		p.continuation[i] = encode_choice(e, q, i, "", tokens);
-	if (e->until)
-		p.continuation[q->choices] = encode_choice(e, q, q->gold, e->until, tokens);
+	for (size_t i = 0; i < choices && !q->answer; i++)
+		p.continuation[i] = encode_choice(e, q, whole, first + i, "", tokens);
+	if (ends)
+		p.continuation[choices] = encode_choice(e, q, whole, q->gold, e->until, tokens);
 	if (q->answer)
 		p.continuation->n = e->room;
 	if (q->images)
@@ -367,13 +399,14 @@ static struct prompt encode_question(const struct encode *e, const struct questi
 
 struct prompt *questions_encode(const struct questions *q, const struct encode *e)
 {
-	struct prompt *p = xalloc(q->n, sizeof *p);
+	struct prompt *p = xalloc(q->contexts, sizeof *p);
 	const char *slash = strrchr(q->name, '/');
 	char *folder = xformat("%.*s", slash ? (int)(slash + 1 - q->name) : 0, q->name);
 
-	for (size_t i = 0; i < q->n; i++) {
+	for (size_t i = 0, n = 0; i < q->n; i++) {
 		enter(q, q->item[i].line);
-		p[i] = encode_question(e, &q->item[i], folder);
+		for (size_t k = 0; k < q->item[i].contexts; k++)
+			p[n++] = encode_prompt(e, &q->item[i], k, folder);
 	}
 	error_prefix(NULL);
 	free(folder);

@@ -12,6 +12,8 @@
  *
  *	choices		texts, at least one, none of them empty
  *	gold		number of the right choice, from 0
+ *	contexts	in place of context and images: a text for each choice. A single text of choices follows
+ *			each of them.
  *
  * or of a question whose answer is generated, and
  *
@@ -22,8 +24,8 @@
  * Other members are ignored with a warning. A name that differs from one of these by one letter is an error.
  *
  * A context before an answer is encoded as it is. Context and choice are joined without a separator. White
- * space at the end of a context belongs to the choices, since most tokenizers put it into the token of the
- * next word. The ids of a choice are the ids of context and choice together, without the first ones, as many
+ * space (Python's str.isspace()) at the end of a context belongs to the choices, since most tokenizers put it
+ * into the token of the next word. The ids of a choice are the ids of context and choice together, without the first ones, as many
  * as the context alone has (lm-evaluation-harness, _encode_pair()).
  *
  * Calling sequence: questions_read(); questions_encode(); prompts_free(); questions_free().
@@ -41,9 +43,11 @@
 enum question_form { QUESTION_CHOICES, QUESTION_ANSWER };
 
 struct question {
-	const char *task, *context;	/* owned by `json`, as all texts */
+	const char *task;		/* owned by `json`, as all texts */
 	size_t choices, gold, images, line;
 	const char **choice;		/* [choices] */
+	size_t contexts;		/* 1, or `choices` */
+	const char **context;		/* [contexts] */
 	const char *answer;		/* NULL: a question with choices */
 	const struct match *match;
 	size_t untils;
@@ -53,7 +57,7 @@ struct question {
 
 struct questions {
 	const char *name;		/* of the file, not owned */
-	size_t n, choices;		/* choices: of all questions */
+	size_t n, choices, contexts;	/* choices, contexts: of all questions */
 	struct question *item;		/* [n] */
 	char *digest;			/* SHA-256 of the file */
 };
@@ -78,7 +82,8 @@ struct encode {
 	bool aifs;			/* visual tokens of contexts come first */
 	size_t room;			/* tokens of an answer */
 };
-/* Returns [q->n] prompts; prompts_free() them. The only continuation of a question with an answer has `room`
+/* Returns [q->contexts] prompts, one for each context of each question; prompts_free() them. Continuations are
+ * the choices of the context, then that of `until` behind the context of the gold choice. The only continuation of a question with an answer has `room`
  * tokens without ids. Fatal errors: the vocabulary lacks an id; a context does not have one placeholder for
  * each of its images; images for a model of text; a context before an answer leaves no position for it. */
 struct prompt *questions_encode(const struct questions *q, const struct encode *e);

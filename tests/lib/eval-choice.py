@@ -116,32 +116,40 @@ def printed():
     q = [json.loads(l) for l in open("q.jsonl")]
     f = h5py.File("r.h5")
     p = f["choice/log_likelihood"][...]
-    at, acc, norm = 0, [], []
+    at, acc, norm, by_bytes, other = 0, [], [], [], False
     for i, x in enumerate(q):
         n = len(x["choices"])
         v = p[at : at + n]
-        size = np.array([len(c.encode()) for c in x["choices"]])
-        assert (f["choice/question"][at : at + n] == i).all() and (f["choice/bytes"][at : at + n] == size).all()
+        words = [c[1:] if len(c) > 1 and c[0] == " " else c for c in x["choices"]]
+        size = np.array([len(c) for c in words]), np.array([len(c.encode()) for c in words])
+        assert (f["choice/question"][at : at + n] == i).all()
+        assert (f["choice/characters"][at : at + n] == size[0]).all()
+        assert (f["choice/bytes"][at : at + n] == size[1]).all()
         assert (
             f["question/answer"][i] == v.argmax()
-            and f["question/answer_norm"][i] == (v / size).argmax()
+            and f["question/answer_norm"][i] == (v / size[0]).argmax()
+            and f["question/answer_bytes"][i] == (v / size[1]).argmax()
             and f["question/gold"][i] == x["gold"]
         )
         acc.append(v.argmax() == x["gold"])
-        norm.append((v / size).argmax() == x["gold"])
+        norm.append((v / size[0]).argmax() == x["gold"])
+        by_bytes.append((v / size[1]).argmax() == x["gold"])
+        other |= norm[-1] != by_bytes[-1]
         at += n
     assert at == len(p) and (f["question/acc"][...] == acc).all() and (f["question/acc_norm"][...] == norm).all()
+    assert (f["question/acc_bytes"][...] == by_bytes).all() and other
     rows = [l.rstrip("\n").split("\t") for l in open("a")]
-    assert rows[0] == ["task", "questions", "acc", "acc_se", "acc_norm", "acc_norm_se"] and [
-        r[0] for r in rows[1:]
-    ] == ["b", "a", "c", "all"]
+    assert rows[0] == ["task", "questions"] + [
+        m + e for m in ("acc", "acc_norm", "acc_bytes") for e in ("", "_se")
+    ]
+    assert [r[0] for r in rows[1:]] == ["b", "a", "c", "all"]
     task = np.array([x["task"] for x in q])
     assert list(f["question/task"].asstr()[...]) == list(task)
     for k, r in enumerate(rows[1:]):
         at = np.ones(40, bool) if r[0] == "all" else task == r[0]
         n = at.sum()
         assert int(r[1]) == n
-        for c, x in ((2, np.array(acc)[at]), (4, np.array(norm)[at])):
+        for c, x in ((2, np.array(acc)[at]), (4, np.array(norm)[at]), (6, np.array(by_bytes)[at])):
             se = (x.mean() * (1 - x.mean()) / (n - 1)) ** 0.5
             assert abs(float(r[c]) - x.mean()) < 1e-5 and abs(float(r[c + 1]) - se) < 1e-5
             if r[0] == "all":
@@ -191,11 +199,11 @@ def paired():
     a, b = h5py.File("s.h5"), h5py.File("r.h5")
     rows = [l.rstrip("\n").split("\t") for l in open("p")]
     v = dict(zip(rows[0], rows[-1]))
-    assert rows[0][6:] == [
-        "paired_" + s for s in ("acc_delta", "acc_delta_se", "acc_norm_delta", "acc_norm_delta_se", "same", "same_se")
+    assert rows[0][8:] == [
+        "paired_" + s + e for s in ("acc_delta", "acc_norm_delta", "acc_bytes_delta", "same") for e in ("", "_se")
     ]
     any_other = False
-    for n in "acc", "acc_norm":
+    for n in "acc", "acc_norm", "acc_bytes":
         d = a["question/" + n][...] - b["question/" + n][...]
         assert (
             abs(float(v["paired_" + n + "_delta"]) - d.mean()) < 1e-6
@@ -220,7 +228,45 @@ def reference():
     ).all() and 0 < k.attrs["agreement"] < 1
     assert k["question/kl"][...].min() > 0 and abs(k.attrs["kl"] - k["question/kl"][...].mean()) < 1e-12
     rows = [l.rstrip("\n").split("\t") for l in open("k")]
-    assert rows[0][2:] == [m + e for m in ("acc", "acc_norm", "exact", "kl", "agreement") for e in ("", "_se")]
+    assert rows[0][2:] == [m + e for m in ("acc", "acc_norm", "acc_bytes", "exact", "kl", "agreement") for e in ("", "_se")]
+
+
+def older():
+    """r.h5 as before acc_norm was by characters."""
+    shutil.copy("r.h5", "old.h5")
+    with h5py.File("old.h5", "r+") as f:
+        f["question/acc_norm"][...] = f["question/acc_bytes"][...]
+        f["question/answer_norm"][...] = f["question/answer_bytes"][...]
+        for n in "question/acc_bytes", "question/answer_bytes", "choice/characters":
+            del f[n]
+
+
+def contexts():
+    """One context or one choice for each; several.jsonl and the same as questions with one choice, single.jsonl."""
+    q = [
+        dict(task="w", contexts=["the dog saw a", "the cat saw a"], choices=[" ball"], gold=1),
+        dict(task="w", context="it is", choices=[" one", " two", " three"], gold=0),
+        dict(task="w", contexts=["one ", "two\u3000\u00a0", "x"], choices=["ab", "\u00e9", "c"], gold=2),
+        dict(task="w", contexts=["a"], choices=["b"], gold=0),
+    ]
+    put("several.jsonl", q)
+    each = []
+    for x in q:
+        pairs = [(c, t) for c in x.get("contexts", [x.get("context")]) for t in x["choices"]]
+        if len(x["choices"]) > 1 and "contexts" in x:
+            pairs = list(zip(x["contexts"], x["choices"]))
+        each += [question("w", c, [t], 0) for c, t in pairs]
+    put("single.jsonl", each)
+
+
+def same_contexts():
+    a, b = h5py.File("several.h5"), h5py.File("each.h5")
+    n = "choice/log_likelihood"
+    assert (np.abs(a[n][...] - b[n][...]) <= 1e-5 * np.abs(b[n][...])).all() and len(a[n]) == 9
+    assert (a["choice/question"][...] == [0, 0, 1, 1, 1, 2, 2, 2, 3]).all()
+    assert (a["choice/tokens"][...] == b["choice/tokens"][...]).all()
+    first, gold = [0, 2, 5, 8], [1, 0, 2, 0]
+    assert (a["question/exact"][...] == [b["question/exact"][f + g] for f, g in zip(first, gold)]).all()
 
 
 def one_token():
