@@ -18,6 +18,7 @@ eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o record.h5 >/dev/null
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
 eval-choice -q --questions questions.jsonl model.h5 -o choices.h5 >/dev/null
 printf '{"task": "t", "context": "once ", "answer": "on", "match": "exact"}\n' >answers.jsonl
+printf '{"text": "a b"}\n' >items.jsonl
 cp tokens.h5 mixed.h5
 py set_modality mixed.h5
 cp "$top/tests/ref/gpt2.h5" layernorms.h5
@@ -34,7 +35,7 @@ commands='model-import:file tokenize:file decode:file images-import:file sample-
 	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
 	exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
 	eval-ppl-paired:text eval-choice:text eval-choice-paired:text
-	eval-compare:text eval-generate:text aifs-order:file roofline:text tensor-stats:text
+	eval-compare:text eval-generate:text questions-import:file aifs-order:file roofline:text tensor-stats:text
 	tensor-diff:text tensor-join:file tensor-info:file'
 arguments() {
 	case $1 in
@@ -69,6 +70,7 @@ arguments() {
 	eval-choice-paired) echo 'eval-choice --questions in/questions.jsonl in/codes.h5 --paired in/choices.h5' ;;
 	eval-compare) echo 'eval-compare in/record.h5 in/record.h5' ;;
 	eval-generate) echo 'eval-generate --max 4 --questions in/answers.jsonl in/model.h5' ;;
+	questions-import) echo 'questions-import --task lambada in/items.jsonl' ;;
 	aifs-order) echo 'aifs-order in/mixed.h5' ;;
 	roofline) echo 'roofline --models in/model.h5,qwen2-7b --prompt 8 --generate 8' ;;
 	tensor-info) echo 'tensor-info in/codes.h5' ;;
@@ -132,14 +134,14 @@ ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
 	exmy-pack ln2rms \
 	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice \
-	eval-compare eval-generate aifs-order roofline tensor-info tensor-stats tensor-diff tensor-join; do
+	eval-compare eval-generate questions-import aifs-order roofline tensor-info tensor-stats tensor-diff tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' \
 	'tensor-stats -q' tensor-info 'sample-tokens -q --length 8' \
 	'tensor-diff -q --reference in/model.h5' 'eval-ppl -q --tokens in/tokens.h5 --ctx 8' \
 	'eval-choice -q --questions in/questions.jsonl' 'aifs-order -q' 'tokenize --bytes' \
-	'eval-generate -q --questions in/answers.jsonl' \
+	'eval-generate -q --questions in/answers.jsonl' 'questions-import --task lambada' \
 	'images-import --model in/llava.h5 --tokens in/holes.h5'; do
 	no "${c%% *}: a closed standard input as the input" 1 '<stdin>: is closed' sh -c "$c -o out/r <&-"
 done

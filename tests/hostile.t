@@ -32,6 +32,7 @@ sizes="'' ' 5' '5 ' +5 -1 0x10 1e3 5.0 five 5k K 5KK 99999999999999999999 184467
 eval "numbers eval-ppl ctx '--tokens tokens.h5 model.h5' 0 1 16777217 $sizes"
 eval "numbers eval-ppl limit '--tokens tokens.h5 model.h5' $sizes"
 eval "numbers eval-generate max '--questions answers.jsonl model.h5' 0 1048577 $sizes"
+eval "numbers questions-import number '--task gsm8k items.jsonl' $sizes"
 eval "numbers eval-choice limit '--questions questions.jsonl model.h5' $sizes"
 eval "numbers hessian-accum memory '--tokens tokens.h5 model.h5' $sizes"
 eval "numbers sample-tokens length model.h5 0 1073741825 $sizes"

@@ -10,8 +10,8 @@ examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1" | grep -v '^\.E' | sed
 examples ptqtools.7 > script
 ok 'the examples of ptqtools.7 run' bash -euo pipefail script
 for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl \
-	eval-choice eval-compare eval-generate aifs-order tensor-info tensor-stats tensor-diff exmy-sweep exmy-pack model-export \
-	ln2rms hadamard-rotate smooth-scale \
+	questions-import eval-choice eval-compare eval-generate aifs-order tensor-info tensor-stats tensor-diff \
+	exmy-sweep exmy-pack model-export ln2rms hadamard-rotate smooth-scale \
 	awq-scale rms-suppress msq-calib roofline tensor-join; do
 	ok "$t.1 has examples" test -n "$(examples $t.1)"
 	examples $t.1 > script

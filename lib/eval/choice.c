@@ -9,7 +9,8 @@
 #include "eval/mark.h"
 
 static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
-	[CHOICE_ACC_BYTES] = "acc_bytes", [CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl", [CHOICE_AGREEMENT] = "agreement" };
+	[CHOICE_ACC_BYTES] = "acc_bytes", [CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl",
+	[CHOICE_AGREEMENT] = "agreement" };
 /* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor
  * round sums differently. */
 static const double SAME_TOKEN = 0.01;
@@ -136,9 +137,9 @@ static struct targets find_targets(const struct question *q, const struct prompt
 	return end.n ? end : t[q->gold];
 }
 
-struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
-	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
-	bool exact)
+struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts],
+	const struct windows *w, const double nll[w->targets], const uint8_t likeliest[w->targets],
+	const struct divergence *d, bool exact)
 {
 	struct choices c = { .questions = q, .log_p = xalloc(q->choices, sizeof *c.log_p),
 		.reference = d ? xalloc(q->choices, sizeof *c.reference) : NULL,

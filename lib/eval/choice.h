@@ -49,14 +49,14 @@ struct choices {
  * run_score(). d: NULL without a reference. exact: compute this mark, of the gold choice, or of the
  * continuation after the choices if prompts have one.
  */
-struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
-	const double nll[w->targets], const uint8_t likeliest[w->targets], const struct divergence *d,
-	bool exact);
+struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts],
+	const struct windows *w, const double nll[w->targets], const uint8_t likeliest[w->targets],
+	const struct divergence *d, bool exact);
 void choices_free(struct choices *c);
 
 /* The table of results (eval/mark.h). With an earlier record, paired_same is the share of questions with the
- * same answer as in the record. In a record without acc_bytes, acc_norm is by bytes; both marks are then computed
- * from its log-likelihoods. A record with another reference is a fatal error. */
+ * same answer as in the record. In a record without acc_bytes, acc_norm is by bytes; both marks are then
+ * computed from its log-likelihoods. A record with another reference is a fatal error. */
 struct table choices_table(const struct choices *c, const struct part *before);
 
 /* Opens an earlier record. A record of other questions is a fatal error. */

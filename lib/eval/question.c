@@ -6,6 +6,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/nearest.h"
+#include "eval/json_lines.h"
 #include "io/contents.h"
 #include "text/strip.h"
 #include "vision/image.h"
@@ -13,24 +14,6 @@
 static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
 
 const char *const bos_names[] = { [BOS_AUTO] = "auto", [BOS_YES] = "yes", [BOS_NO] = "no", NULL };
-
-/* Messages name the line, until error_prefix(NULL). */
-static void enter(const struct questions *q, size_t line)
-{
-	char *where = xformat("%s:%zu", q->name, line);
-
-	error_prefix(where);
-	free(where);
-}
-
-static const char *text_of(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	if (!json_is_string(v))
-		die("'%s' is %s, expected a text", key, v ? "not a text" : "missing");
-	return json_string_value(v);
-}
 
 /* An array of texts, none of them empty; free() it. */
 static const char **texts_of(const json_t *o, const char *key, size_t *n)
@@ -56,7 +39,7 @@ static void read_context(struct question *q)
 {
 	q->contexts = 1;
 	q->context = xalloc(1, sizeof *q->context);
-	*q->context = text_of(q->json, "context");
+	*q->context = json_member_text(q->json, "context");
 }
 
 static void read_answer(struct question *q)
@@ -64,8 +47,8 @@ static void read_answer(struct question *q)
 	const char *match;
 
 	read_context(q);
-	q->answer = text_of(q->json, "answer");
-	match = text_of(q->json, "match");
+	q->answer = json_member_text(q->json, "answer");
+	match = json_member_text(q->json, "match");
 	q->match = match_of(match);
 	if (!q->match) {
 		char *names = match_names();
@@ -157,18 +140,13 @@ static void warn_of(const char *name, json_t *unknown)
 	free(list);
 }
 
-static struct question read_question(enum question_form form, size_t n, const char text[n], json_t *unknown)
+static struct question read_question(enum question_form form, json_t *json, json_t *unknown)
 {
-	json_error_t error;
-	struct question q = { .json = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error) };
+	struct question q = { .json = json };
 	const json_t *images;
 
-	if (!q.json)
-		die("is not valid JSON: %s", error.text);
-	if (!json_is_object(q.json))
-		die("is not a JSON object, expected one per line");
 	check_members(form, q.json, unknown);
-	q.task = text_of(q.json, "task");
+	q.task = json_member_text(q.json, "task");
 	if (!*q.task || !strcmp(q.task, "all"))
 		die("'task' is '%s', expected a name other than 'all', the row of all tasks", q.task);
 	(form == QUESTION_ANSWER ? read_answer : read_choices)(&q);
@@ -186,38 +164,20 @@ static struct question read_question(enum question_form form, size_t n, const ch
 	return q;
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_blank(size_t n, const char text[n])
-{
-	while (n && is_space(text[n - 1]))
-		n--;
-	return !n;
-}
-
 struct questions questions_read(const char *path, size_t limit, enum question_form form)
 {
 	struct questions q = { .name = strcmp(path, "-") ? path : "<stdin>" };
-	size_t n, capacity = 0, line = 0;
-	json_t *unknown = json_object();
+	size_t n, capacity = 0;
+	json_t *unknown = json_object(), *json;
 	char *text = contents_read(path, MAX, &n);
+	struct json_lines lines = { .name = q.name, .n = n, .text = text };
 
 	q.digest = digest_of(n, text);
-	for (size_t at = 0, length; at < n && !(limit && q.n == limit); at += length + 1) {
-		const char *end = memchr(text + at, '\n', n - at);
-
-		length = end ? (size_t)(end - (text + at)) : n - at;
-		line++;
-		if (is_blank(length, text + at))
-			continue;
-		enter(&q, line);
+	while (!(limit && q.n == limit) && (json = json_lines_next(&lines))) {
 		if (q.n == capacity)
 			q.item = xgrow(q.item, capacity = 2 * capacity + 64, sizeof *q.item);
-		q.item[q.n] = read_question(form, length, text + at, unknown);
-		q.item[q.n].line = line;
+		q.item[q.n] = read_question(form, json, unknown);
+		q.item[q.n].line = lines.line;
 		q.contexts += q.item[q.n].contexts;
 		q.choices += q.item[q.n++].choices;
 	}
@@ -259,8 +219,8 @@ static struct prompt_tokens encode_context(const struct encode *e, const char *t
 }
 
 /* The tokens of context, choice and end, without the first `skip`. */
-static struct prompt_tokens encode_choice(const struct encode *e, const struct question *q, const char *context,
-	size_t choice, const char *end, size_t skip)
+static struct prompt_tokens encode_choice(const struct encode *e, const struct question *q,
+	const char *context, size_t choice, const char *end, size_t skip)
 {
 	char *text = xformat("%s%s%s", context, q->choice[choice], end);
 	struct encoding k = vocabulary_ids(e->v, strlen(text), text, e->special || q->images);
@@ -404,7 +364,7 @@ struct prompt *questions_encode(const struct questions *q, const struct encode *
 	char *folder = xformat("%.*s", slash ? (int)(slash + 1 - q->name) : 0, q->name);
 
 	for (size_t i = 0, n = 0; i < q->n; i++) {
-		enter(q, q->item[i].line);
+		json_lines_prefix(q->name, q->item[i].line);
 		for (size_t k = 0; k < q->item[i].contexts; k++)
 			p[n++] = encode_prompt(e, &q->item[i], k, folder);
 	}

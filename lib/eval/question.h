@@ -12,8 +12,8 @@
  *
  *	choices		texts, at least one, none of them empty
  *	gold		number of the right choice, from 0
- *	contexts	in place of context and images: a text for each choice. A single text of choices follows
- *			each of them.
+ *	contexts	in place of context and images: a text for each choice. A single text of choices
+ *			follows each of them.
  *
  * or of a question whose answer is generated, and
  *
@@ -25,8 +25,8 @@
  *
  * A context before an answer is encoded as it is. Context and choice are joined without a separator. White
  * space (Python's str.isspace()) at the end of a context belongs to the choices, since most tokenizers put it
- * into the token of the next word. The ids of a choice are the ids of context and choice together, without the first ones, as many
- * as the context alone has (lm-evaluation-harness, _encode_pair()).
+ * into the token of the next word. The ids of a choice are the ids of context and choice together, without
+ * the first ones, as many as the context alone has (lm-evaluation-harness, _encode_pair()).
  *
  * Calling sequence: questions_read(); questions_encode(); prompts_free(); questions_free().
  */
@@ -82,9 +82,10 @@ struct encode {
 	bool aifs;			/* visual tokens of contexts come first */
 	size_t room;			/* tokens of an answer */
 };
-/* Returns [q->contexts] prompts, one for each context of each question; prompts_free() them. Continuations are
- * the choices of the context, then that of `until` behind the context of the gold choice. The only continuation of a question with an answer has `room`
- * tokens without ids. Fatal errors: the vocabulary lacks an id; a context does not have one placeholder for
- * each of its images; images for a model of text; a context before an answer leaves no position for it. */
+/* Returns [q->contexts] prompts, one for each context of each question; prompts_free() them. Continuations
+ * are the choices of the context and, for the gold choice, the one with `until`. The only continuation of a
+ * question with an answer has `room` tokens without ids. Fatal errors: the vocabulary lacks an id; a context
+ * does not have one placeholder for each of its images; images for a model of text; a context before an
+ * answer leaves no position for it. */
 struct prompt *questions_encode(const struct questions *q, const struct encode *e);
 #endif

@@ -228,7 +228,8 @@ def reference():
     ).all() and 0 < k.attrs["agreement"] < 1
     assert k["question/kl"][...].min() > 0 and abs(k.attrs["kl"] - k["question/kl"][...].mean()) < 1e-12
     rows = [l.rstrip("\n").split("\t") for l in open("k")]
-    assert rows[0][2:] == [m + e for m in ("acc", "acc_norm", "acc_bytes", "exact", "kl", "agreement") for e in ("", "_se")]
+    marks = "acc", "acc_norm", "acc_bytes", "exact", "kl", "agreement"
+    assert rows[0][2:] == [m + e for m in marks for e in ("", "_se")]
 
 
 def older():
@@ -242,7 +243,7 @@ def older():
 
 
 def contexts():
-    """One context or one choice for each; several.jsonl and the same as questions with one choice, single.jsonl."""
+    """several.jsonl: a context for each choice; single.jsonl: a question for each choice of it."""
     q = [
         dict(task="w", contexts=["the dog saw a", "the cat saw a"], choices=[" ball"], gold=1),
         dict(task="w", context="it is", choices=[" one", " two", " three"], gold=0),

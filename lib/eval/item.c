@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* item.c -- see item.h */
+#include "eval/item.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "eval/json_lines.h"
+#include "io/contents.h"
+
+static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
+
+static void add(struct items *y, json_t *json, size_t line)
+{
+	if (!(y->n & (y->n + 1)))	/* 0, 1, 3, 7, ... */
+		y->item = xgrow(y->item, 2 * y->n + 2, sizeof *y->item);
+	y->item[y->n++] = (struct item){ json, line };
+}
+
+/* ---- CSV ---- */
+
+struct csv {
+	const char *at, *end;
+	size_t line;
+	char *cell;			/* [bytes of the file] */
+};
+
+/* Reads a cell, and the comma or the newline after it. Returns whether it is the last one of its row. */
+static bool next_cell(struct csv *c, size_t *n)
+{
+	const bool quoted = c->at < c->end && *c->at == '"';
+
+	*n = 0;
+	for (c->at += quoted; c->at < c->end; c->at++) {
+		const bool quote = *c->at == '"', twice = quote && c->at + 1 < c->end && c->at[1] == '"';
+
+		if (quoted ? quote && !twice : *c->at == ',' || *c->at == '\n')
+			break;
+		if (quoted && quote)
+			c->at++;
+		c->line += *c->at == '\n';
+		c->cell[(*n)++] = *c->at;
+	}
+	if (quoted) {
+		if (c->at == c->end)
+			die("a cell in quotes does not end");
+		c->at++;
+	} else if (*n && c->cell[*n - 1] == '\r' && (c->at == c->end || *c->at == '\n')) {
+		--*n;
+	}
+	c->at += quoted && c->at + 1 < c->end && c->at[0] == '\r' && c->at[1] == '\n';
+	if (c->at == c->end)
+		return true;
+	if (*c->at != ',' && *c->at != '\n')
+		die("a cell has text after its quotes");
+	c->line += *c->at == '\n';
+	return *c->at++ == '\n';
+}
+
+/* The next row, an array of texts. */
+static json_t *next_row(struct csv *c)
+{
+	json_t *row = json_array();
+	bool last = false;
+	size_t n;
+
+	while (!last) {
+		json_t *text;
+
+		last = next_cell(c, &n);
+		text = json_stringn(c->cell, n);
+		if (!text)
+			die("cell %zu is not valid UTF-8", json_array_size(row) + 1);
+		json_array_append_new(row, text);
+	}
+	return row;
+}
+
+static bool has_cell(const json_t *row, const char *text)
+{
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(row, i, v)
+		if (!strcmp(json_string_value(v), text))
+			return true;
+	return false;
+}
+
+static json_t *names_of(const char *const columns[])
+{
+	json_t *names = json_array();
+
+	for (size_t i = 0; columns[i]; i++)
+		json_array_append_new(names, json_string(columns[i]));
+	return names;
+}
+
+static void read_csv(struct items *y, size_t n, const char text[n], size_t limit, const char *const columns[])
+{
+	struct csv c = { .at = text, .end = text + n, .line = 1, .cell = xalloc(n, 1) };
+	json_t *names = NULL, *row;
+
+	if (memchr(text, '\0', n))
+		die("%s: is neither JSON lines nor CSV: it has a NUL", y->name);
+	while (!(limit && y->n == limit)) {
+		size_t line;
+		json_t *o;
+
+		while (c.at < c.end && *c.at == '\n')
+			c.at++, c.line++;
+		if (c.at == c.end)
+			break;
+		line = c.line;
+		json_lines_prefix(y->name, line);
+		row = next_row(&c);
+		if (!names && has_cell(row, *columns)) {
+			names = row;
+			continue;
+		}
+		if (!names)
+			names = names_of(columns);
+		if (json_array_size(row) != json_array_size(names))
+			die("has %zu cells, expected %zu", json_array_size(row), json_array_size(names));
+		o = json_object();
+		for (size_t i = 0; i < json_array_size(row); i++)
+			json_object_set(o, json_string_value(json_array_get(names, i)),
+				json_array_get(row, i));
+		json_decref(row);
+		add(y, o, line);
+	}
+	json_decref(names);
+	free(c.cell);
+}
+
+/* ---- files ---- */
+
+struct items items_read(const char *path, size_t limit, const char *const columns[])
+{
+	static const char mark[] = "\xef\xbb\xbf", parquet[] = "PAR1";	/* first bytes */
+	struct items y = { .name = strcmp(path, "-") ? path : "<stdin>" };
+	size_t n, first;
+	char *file = contents_read(path, MAX, &n);
+	const char *text = file;
+
+	if (n >= strlen(parquet) && !memcmp(text, parquet, strlen(parquet)))
+		die("%s: is a Parquet file, expected JSON lines%s: pipelines/lib/parquet.py prints them",
+			y.name, columns ? " or CSV" : "");
+	if (n >= strlen(mark) && !memcmp(text, mark, strlen(mark)))
+		text += strlen(mark), n -= strlen(mark);
+	first = strspn(text, " \t\r\n");
+	if (columns && first < n && text[first] != '{' && text[first] != '[') {
+		read_csv(&y, n, text, limit, columns);
+	} else {
+		struct json_lines l = { .name = y.name, .n = n, .text = text };
+		json_t *o;
+
+		while (!(limit && y.n == limit) && (o = json_lines_next(&l)))
+			add(&y, o, l.line);
+	}
+	error_prefix(NULL);
+	if (!y.n)
+		die("%s: holds no item, expected JSON objects, one per line", y.name);
+	free(file);
+	return y;
+}
+
+void items_prefix(const struct items *items, size_t i)
+{
+	json_lines_prefix(items->name, items->item[i].line);
+}
+
+void items_free(struct items *items)
+{
+	for (size_t i = 0; i < items->n; i++)
+		json_decref(items->item[i].json);
+	free(items->item);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* json_lines.c -- see json_lines.h */
+#include "eval/json_lines.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+
+void json_lines_prefix(const char *name, size_t line)
+{
+	char *where = xformat("%s:%zu", name, line);
+
+	error_prefix(where);
+	free(where);
+}
+
+const char *json_member_text(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	if (!json_is_string(v))
+		die("'%s' is %s, expected a text", key, v ? "not a text" : "missing");
+	return json_string_value(v);
+}
+
+static bool is_blank(size_t n, const char text[n])
+{
+	while (n && (text[n - 1] == ' ' || (text[n - 1] >= '\t' && text[n - 1] <= '\r')))
+		n--;
+	return !n;
+}
+
+json_t *json_lines_next(struct json_lines *l)
+{
+	json_error_t error;
+	json_t *o;
+
+	while (l->at < l->n) {
+		const char *line = l->text + l->at, *end = memchr(line, '\n', l->n - l->at);
+		const size_t length = end ? (size_t)(end - line) : l->n - l->at;
+
+		l->at += length + 1;
+		l->line++;
+		if (is_blank(length, line))
+			continue;
+		json_lines_prefix(l->name, l->line);
+		o = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+		if (!o)
+			die("is not valid JSON: %s", error.text);
+		if (!json_is_object(o))
+			die("is not a JSON object, expected one per line");
+		return o;
+	}
+	return NULL;
+}

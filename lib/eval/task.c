@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* task.c -- see task.h */
+#include "eval/task.h"
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "eval/json_lines.h"
+#include "eval/task_text.h"
+#include "text/strip.h"
+
+enum { LETTERS = 4 };
+
+/* An item, and what its row makes of it. Texts of the item may be added for the template. */
+struct reading {
+	const struct task *task;
+	bool example;			/* only its answer is needed, not that it is scored */
+	json_t *item;
+	json_t *choices;		/* texts */
+	json_t *contexts;		/* texts, or NULL */
+	json_t *options;		/* the choices in the prompt, or NULL */
+	size_t gold;
+	char *answer;			/* that is generated, or NULL */
+};
+
+/* ---- the right choice ---- */
+
+static _Noreturn void no_answer(const char *key)
+{
+	die("'%s' has no answer, as in a set whose answers are not public", key);
+}
+
+/* The number of a choice, from 0, of a member that is an integer or its digits, from `first` on. */
+static size_t gold_number(const json_t *item, const char *key, json_int_t first, size_t n)
+{
+	const json_t *v = json_object_get(item, key);
+	const char *text = json_string_value(v);
+	char *end = NULL;
+	json_int_t i = json_is_true(v) ? 1 : json_integer_value(v);
+
+	if (!v || json_is_null(v))
+		die("'%s' is missing", key);
+	if (text) {
+		if (!*strip_begin(text))
+			no_answer(key);
+		errno = 0;
+		i = strtoll(text, &end, 10);
+	}
+	if ((text && (*end || errno || text[0] == '+')) ||
+	    (!text && !json_is_integer(v) && !(json_is_boolean(v) && n == 2)))
+		die("'%s' is not the number of a choice", key);
+	if (i == -1)
+		no_answer(key);
+	if (i < first || i - first >= (json_int_t)n)
+		die("'%s' is %lld, expected the number of a choice, %lld to %lld", key, (long long)i,
+			(long long)first, (long long)(first + (json_int_t)n - 1));
+	return (size_t)(i - first);
+}
+
+/* The place of a text in the labels. */
+static size_t gold_label(const json_t *item, const char *key, const json_t *labels)
+{
+	const char *answer = strip_begin(json_member_text(item, key));
+	size_t i;
+	json_t *v;
+
+	if (!*answer)
+		no_answer(key);
+	json_array_foreach(labels, i, v)
+		if (json_is_string(v) && !strcmp(answer, json_string_value(v)))
+			return i;
+	die("'%s' is '%s', expected the label of a choice", key, answer);
+}
+
+/* ---- rows: choices and the right one ---- */
+
+/* ARC and OpenBookQA: an object of arrays, or an array of objects. In the sets of the authors, the question
+ * is an object with the text and the choices. */
+static void read_labelled(struct reading *r)
+{
+	json_t *question = json_object_get(r->item, "question"), *from = r->item, *list, *labels, *v;
+	size_t i;
+
+	if (json_is_object(question)) {
+		from = question;
+		json_object_set_new(r->item, "question_stem",
+			json_string(json_member_text(question, "stem")));
+	}
+	list = json_object_get(from, r->task->texts);
+	if (json_is_object(list)) {
+		r->choices = json_incref(json_object_get(list, "text"));
+		labels = json_incref(json_object_get(list, "label"));
+	} else {
+		r->choices = json_array();
+		labels = json_array();
+		json_array_foreach(list, i, v) {
+			json_array_append_new(r->choices, json_string(json_member_text(v, "text")));
+			json_array_append_new(labels, json_string(json_member_text(v, "label")));
+		}
+	}
+	if (!json_array_size(r->choices) || json_array_size(r->choices) != json_array_size(labels))
+		die("'%s' has no texts with a label each", r->task->texts);
+	r->gold = gold_label(r->item, r->task->gold, labels);
+	if (from == question)
+		json_object_set(r->item, "question", json_object_get(r->item, "question_stem"));
+	json_decref(labels);
+}
+
+/* A single member with an array of texts. */
+static void read_list(struct reading *r)
+{
+	r->choices = json_incref(json_object_get(r->item, r->task->texts));
+	if (!json_array_size(r->choices))
+		die("'%s' is %s, expected an array of texts", r->task->texts,
+			r->choices ? "not an array, or empty" : "missing");
+	r->gold = gold_number(r->item, r->task->gold, 0, json_array_size(r->choices));
+}
+
+/* Several members, each a text. */
+static json_t *members(const json_t *item, const char *names)
+{
+	json_t *list = json_array();
+
+	for (size_t n; *names; names += n + (names[n] == ' ')) {
+		char *name;
+
+		n = strcspn(names, " ");
+		name = xformat("%.*s", (int)n, names);
+		json_array_append_new(list, json_string(json_member_text(item, name)));
+		free(name);
+	}
+	return list;
+}
+
+static void read_members(struct reading *r)
+{
+	r->choices = members(r->item, r->task->texts);
+	r->gold = gold_number(r->item, r->task->gold, 0, json_array_size(r->choices));
+}
+
+static void read_no_yes(struct reading *r)
+{
+	r->choices = json_pack("[ss]", "no", "yes");
+	r->gold = gold_number(r->item, r->task->gold, 0, 2);
+}
+
+/* Letters, for texts in the prompt: members A to D, or one array, which becomes these members. */
+static void read_letters(struct reading *r)
+{
+	static const char *const letters[LETTERS] = { "A", "B", "C", "D" };
+	const json_t *list = json_object_get(r->item, "choices");
+	const json_t *gold = json_object_get(r->item, r->task->gold);
+
+	if (list && json_array_size(list) != LETTERS)
+		die("'choices' is not an array of %d texts", LETTERS);
+	r->choices = json_array();
+	for (size_t i = 0; i < LETTERS; i++) {
+		if (list)
+			json_object_set(r->item, letters[i], json_array_get(list, i));
+		json_array_append_new(r->choices, json_string(letters[i]));
+	}
+	r->options = members(r->item, r->task->texts);
+	r->gold = json_is_string(gold) ? gold_label(r->item, r->task->gold, r->choices) :
+		gold_number(r->item, r->task->gold, 0, LETTERS);
+}
+
+/* WinoGrande: the sentence up to the gap with each option; what follows the gap is the choice. */
+static void read_gap(struct reading *r)
+{
+	const char *sentence = json_member_text(r->item, "sentence"), *gap = strchr(sentence, '_');
+	json_t *v;
+	size_t i;
+	char *rest;
+
+	if (!gap)
+		die("'sentence' has no gap, expected a '_'");
+	r->options = members(r->item, r->task->texts);
+	r->contexts = json_array();
+	json_array_foreach(r->options, i, v) {
+		char *context = xformat("%.*s%s", (int)(gap - sentence), sentence, json_string_value(v));
+
+		json_array_append_new(r->contexts, json_string(context));
+		free(context);
+	}
+	rest = strip(gap + 1);
+	if (!*rest)
+		die("'sentence' has no text after the gap");
+	r->choices = json_pack("[s]", rest);
+	free(rest);
+	r->gold = gold_number(r->item, r->task->gold, 1, json_array_size(r->contexts));
+}
+
+/* LAMBADA: the word after the last blank; the text before it is the context. */
+static void read_last_word(struct reading *r)
+{
+	const char *text = json_member_text(r->item, r->task->texts), *blank = strrchr(text, ' ');
+	const size_t n = blank ? (size_t)(blank - text) : 0;
+
+	if (!*(blank ? blank + 1 : text))
+		die("'%s' has no word after its last blank", r->task->texts);
+	r->choices = json_pack("[s]", blank ? blank + 1 : text);
+	json_object_set_new(r->item, "context", json_stringn(text, n));
+}
+
+/* GSM8K: the solution, which ends in "#### " and the number. */
+static void read_solution(struct reading *r)
+{
+	r->answer = xformat("%s", json_member_text(r->item, r->task->gold));
+	if (!strstr(r->answer, "####"))
+		die("'%s' has no number after '####'", r->task->gold);
+}
+
+/* The same; the answer is the number. Examples may have another answer in the member `target`. */
+static void read_number(struct reading *r)
+{
+	char *mark, *number;
+
+	if (r->example && !json_object_get(r->item, r->task->gold)) {
+		r->answer = xformat("%s", json_member_text(r->item, "target"));
+		return;
+	}
+	read_solution(r);
+	for (number = r->answer; (mark = strstr(number, "####"));)
+		number = mark + strlen("####");
+	number = strip(number);
+	free(r->answer);
+	r->answer = number;
+}
+
+/* ---- the table ---- */
+
+static const char *const columns[] = { "question", "A", "B", "C", "D", "answer", NULL };
+static const char *const until[] = { "Question:", "</s>", "<|im_end|>", NULL };
+static const char *const until_cot[] = { "Q:", "</s>", "<|im_end|>", NULL };
+
+static const struct task tasks[] = {
+	{ "arc_easy", "Question: {question}\nAnswer:", read_labelled, .texts = "choices",
+		.gold = "answerKey" },
+	{ "arc_challenge", "Question: {question}\nAnswer:", read_labelled, .texts = "choices",
+		.gold = "answerKey" },
+	{ "hellaswag", "{activity_label}: {ctx_a} {ctx_b:capitalize}", read_list, .texts = "endings",
+		.gold = "label", .clean = task_clean_wikihow },
+	{ "piqa", "Question: {goal}\nAnswer:", read_members, .texts = "sol1 sol2", .gold = "label" },
+	{ "winogrande", "", read_gap, .texts = "option1 option2", .gold = "answer" },
+	{ "boolq", "{passage}\nQuestion: {question}?\nAnswer:", read_no_yes, .gold = "label" },
+	{ "openbookqa", "{question_stem}", read_labelled, .texts = "choices", .gold = "answerKey" },
+	{ "lambada", "{context}", read_last_word, .texts = "text" },
+	{ "mmlu", "{question:strip}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\nAnswer:", read_letters,
+		.texts = "A B C D", .gold = "answer", .examples = 5, .columns = columns,
+		.description = "The following are multiple choice questions (with answers) about "
+			"{subject:blanks}.\n\n" },
+	{ "ceval", "{question:strip}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\n答案：", read_letters,
+		.texts = "A B C D", .gold = "answer", .examples = 5, .columns = columns,
+		.description = "以下是中国关于{subject}的单项选择题，请选出其中的正确答案。\n\n" },
+	{ "gsm8k", "Question: {question}\nAnswer:", read_solution, .gold = "answer", .examples = 5,
+		.match = "gsm8k", .until = until },
+	{ "gsm8k_cot", "Q: {question}\nA:", read_number, .gold = "answer", .examples = 8,
+		.match = "gsm8k-cot", .until = until_cot },
+	{ NULL },
+};
+
+const struct task *task_of(const char *name)
+{
+	for (const struct task *t = tasks; t->name; t++)
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
+char *task_names(void)
+{
+	char *list = xformat("%s", tasks->name);
+
+	for (const struct task *t = tasks + 1; t->name; t++) {
+		char *longer = xformat("%s, %s", list, t->name);
+
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+/* ---- questions ---- */
+
+/* Cleans the choices, and checks what is scored. */
+static void check_choices(struct reading *r, bool equal)
+{
+	json_t *list = json_array(), *shown = r->options, *v, *w;
+	size_t i, k;
+
+	json_array_foreach(r->choices, i, v) {
+		char *text;
+
+		if (!json_is_string(v))
+			die("choice %zu is not a text", i);
+		text = r->task->clean ? r->task->clean(json_string_value(v)) :
+			xformat("%s", json_string_value(v));
+		json_array_append_new(list, json_string(text));
+		free(text);
+	}
+	json_decref(r->choices);
+	r->choices = list;
+	if (!shown)
+		shown = list;
+	json_array_foreach(shown, i, v) {
+		if (!*strip_begin(json_string_value(v)))
+			die("choice %zu is empty", i);
+		for (k = 0; k < i && !equal; k++) {
+			w = json_array_get(shown, k);
+			if (json_equal(v, w))
+				die("choices %zu and %zu are equal, '%s': --equal accepts such items", k, i,
+					json_string_value(v));
+		}
+	}
+}
+
+/* The subject of an item becomes a member of it, if the task has subjects. */
+static const char *set_subject(const struct task_settings *s, json_t *item)
+{
+	const char *own = json_string_value(json_object_get(item, "subject"));
+
+	if (!s->task->description)
+		return NULL;
+	if (!own && !s->subject)
+		die("'subject' is missing, and there is no --subject");
+	if (own && s->subject && strcmp(own, s->subject))
+		die("'subject' is '%s', expected '%s', that of --subject", own, s->subject);
+	if (!own && json_object_set_new(item, "subject", json_string(s->subject)))
+		die("--subject is not valid UTF-8");
+	return own ? own : s->subject;
+}
+
+static struct reading read_item(const struct task_settings *s, json_t *item, bool example)
+{
+	struct reading r = { .task = s->task, .item = item, .example = example };
+
+	s->task->read(&r);
+	if (r.choices)
+		check_choices(&r, s->equal || example);
+	return r;
+}
+
+static void reading_free(struct reading *r)
+{
+	json_decref(r->choices), json_decref(r->contexts), json_decref(r->options);
+	free(r->answer);
+}
+
+static char *prompt_of(const struct task *t, const json_t *item)
+{
+	char *text = task_fill(t->prompt, item), *clean = t->clean ? t->clean(text) : NULL;
+
+	if (!clean)
+		return text;
+	free(text);
+	return clean;
+}
+
+/* An example, with its answer. */
+struct shot { const char *subject; char *text; };
+
+static struct shot *read_shots(const struct task_settings *s)
+{
+	const size_t n = s->examples ? s->examples->n : 0;
+	struct shot *y = xalloc(n, sizeof *y);
+
+	for (size_t i = 0; i < n; i++) {
+		json_t *item = s->examples->item[i].json;
+		struct reading r;
+		char *prompt;
+
+		items_prefix(s->examples, i);
+		y[i].subject = set_subject(s, item);
+		r = read_item(s, item, true);
+		prompt = prompt_of(s->task, item);
+		y[i].text = xformat("%s %s\n\n", prompt, r.answer ? r.answer :
+			json_string_value(json_array_get(r.choices, r.gold)));
+		free(prompt);
+		reading_free(&r);
+	}
+	error_prefix(NULL);
+	return y;
+}
+
+/* Description and examples. */
+static char *begin_context(const struct task_settings *s, const struct shot *shot, const json_t *item,
+	const char *subject)
+{
+	char *text = s->task->description ? task_fill(s->task->description, item) : xformat("%s", "");
+	size_t n = 0;
+
+	for (size_t i = 0; s->examples && n < s->number && i < s->examples->n; i++)
+		if (!subject || !strcmp(subject, shot[i].subject)) {
+			char *longer = xformat("%s%s", text, shot[i].text);
+
+			free(text);
+			text = longer;
+			n++;
+		}
+	if (n < s->number)
+		die("%s has %zu examples%s%s, expected %zu", s->examples->name, n,
+			subject ? " of the subject " : "", subject ? subject : "", s->number);
+	return text;
+}
+
+static char *name_of(const struct task *t, const char *subject)
+{
+	char *name = xformat("%s%s%s", t->name, subject ? "_" : "", subject ? subject : "");
+
+	for (char *s = name; *s; s++)
+		if (*s == ' ')
+			*s = '_';
+	return name;
+}
+
+static void set_text(json_t *o, const char *key, const char *begin, const char *end)
+{
+	char *text = xformat("%s%s", begin, end);
+
+	json_object_set_new(o, key, json_string(text));
+	free(text);
+}
+
+static json_t *prefixed(const char *begin, const json_t *texts)
+{
+	json_t *list = json_array(), *v;
+	size_t i;
+
+	json_array_foreach(texts, i, v) {
+		char *text = xformat("%s%s", begin, json_string_value(v));
+
+		json_array_append_new(list, json_string(text));
+		free(text);
+	}
+	return list;
+}
+
+static json_t *texts_of(const char *const *text)
+{
+	json_t *list = json_array();
+
+	for (; *text; text++)
+		json_array_append_new(list, json_string(*text));
+	return list;
+}
+
+static json_t *make_question(const struct task_settings *s, const struct shot *shot, json_t *item)
+{
+	const char *subject = set_subject(s, item);
+	struct reading r = read_item(s, item, false);
+	char *begin = begin_context(s, shot, item, subject), *prompt = prompt_of(s->task, item);
+	char *name = name_of(s->task, subject);
+	json_t *y = json_object();
+
+	set_text(y, "task", name, "");
+	if (r.contexts)
+		json_object_set_new(y, "contexts", prefixed(begin, r.contexts));
+	else
+		set_text(y, "context", begin, prompt);
+	if (r.answer) {
+		set_text(y, "answer", r.answer, "");
+		set_text(y, "match", s->task->match, "");
+		json_object_set_new(y, "until", texts_of(s->task->until));
+	} else {
+		json_object_set_new(y, "choices", prefixed(" ", r.choices));
+		json_object_set_new(y, "gold", json_integer((json_int_t)r.gold));
+	}
+	free(begin), free(prompt), free(name);
+	reading_free(&r);
+	return y;
+}
+
+char *task_questions(const struct task_settings *s, const struct items *items, size_t *n)
+{
+	struct shot *shot = read_shots(s);
+	char *text;
+	FILE *to = open_memstream(&text, n);
+
+	if (!to)
+		die("not enough memory");
+	for (size_t i = 0; i < items->n; i++) {
+		json_t *question;
+		char *line;
+
+		items_prefix(items, i);
+		question = make_question(s, shot, items->item[i].json);
+		line = json_dumps(question, 0);
+		if (!line || fprintf(to, "%s\n", line) < 0)
+			die("not enough memory");
+		free(line);
+		json_decref(question);
+	}
+	error_prefix(NULL);
+	if (fclose(to))
+		die("not enough memory");
+	for (size_t i = 0; s->examples && i < s->examples->n; i++)
+		free(shot[i].text);
+	free(shot);
+	return text;
+}

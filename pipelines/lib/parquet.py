@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""parquet.py FILE... -- prints the rows of Parquet files as JSON lines, for questions-import
+
+It needs pyarrow, which no tool needs otherwise: pip install pyarrow. Rows are read in groups, as the files have them.
+"""
+import json
+import sys
+
+
+def stop(message):
+    sys.exit(f"parquet.py: {message}")
+
+
+def rows(path, parquet, error):
+    try:
+        with parquet.ParquetFile(path) as f:
+            for batch in f.iter_batches():
+                yield from batch.to_pylist()
+    except (OSError, error) as e:  # also a file without its end, where the directory of a Parquet file is
+        stop(f"{path}: is not a Parquet file, or is cut short: {str(e).splitlines()[0]}")
+
+
+def main(paths):
+    if not paths or paths[0].startswith("-"):
+        stop("usage: parquet.py FILE... >items.jsonl")
+    try:
+        from pyarrow import ArrowInvalid, parquet
+    except ImportError:
+        stop(f"{sys.executable} has no pyarrow, which reads Parquet files: pip install pyarrow")
+    try:
+        for path in paths:
+            for row in rows(path, parquet, ArrowInvalid):
+                print(json.dumps(row, ensure_ascii=False))
+        sys.stdout.flush()
+    except TypeError as e:
+        stop(f"{path}: has values that JSON has not: {e}")
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+
+
+main(sys.argv[1:])
