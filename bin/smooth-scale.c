@@ -4,8 +4,8 @@
  *
  *	s_j = max|X_j|^α / max|W_j|^(1-α),	X ← X / s, W ← W diag(s)
  *
- * for the outputs of norms and the layers that read them (Xiao et al. 2023, eq. 4). With --random, s is random: it
- * takes the weights off the grid of an earlier quantization. With --attention
+ * for the outputs of norms and the layers that read them (Xiao et al. 2023, eq. 4). With --random, s is
+ * random: it takes the weights off the grid of an earlier quantization. With --attention
  *
  *	λ_i = max|K_i|^α of a pair of channels,	K ← K / λ, Q ← Q diag(λ)
  *

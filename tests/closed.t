@@ -132,9 +132,9 @@ for t in gguf hf compressed-tensors; do
 done
 ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
-	exmy-pack ln2rms \
-	hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice \
-	eval-compare eval-generate questions-import aifs-order roofline tensor-info tensor-stats tensor-diff tensor-join; do
+	exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice \
+	eval-compare eval-generate questions-import aifs-order roofline tensor-info tensor-stats tensor-diff \
+	tensor-join; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' \
