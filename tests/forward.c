@@ -179,6 +179,67 @@ static void steps_are_the_whole(void **unused)
 	}
 }
 
+/* Logits of the first ids of the first window, step by step, as sequence `place` of n, in slot n - 1 - place.
+ * Other sequences have other ids. */
+static float *logits_apart(const struct reference *r, const struct resident *model, size_t steps, size_t n,
+	size_t place)
+{
+	const size_t vocab = r->config.vocab;
+	struct work work = work_make(r->config.stack, n, n, steps);
+	struct cache cache = cache_make(r->config.stack, n, steps);
+	float *y = xalloc(steps * vocab, sizeof *y), *logits = xalloc(resident_rows(n) * vocab, sizeof *y);
+	struct sequence *sequence = xalloc(n, sizeof *sequence);
+	size_t *slot = xalloc(n, sizeof *slot);
+	int32_t *id = xalloc(n, sizeof *id);
+	const struct batch batch = { .rows = n, .sequences = n, .sequence = sequence, .apart = true };
+
+	cache.slot = slot;
+	for (size_t k = 0; k < steps; k++) {
+		for (size_t s = 0; s < n; s++) {
+			sequence[s] = (struct sequence){ .first = s, .length = 1, .past = k };
+			slot[s] = n - 1 - s;
+			id[s] = s == place ? r->windows.id[k] : (int32_t)((7 * s + 3 * k) % vocab);
+		}
+		resident_step(model, &work, &cache, &batch, (float (*)[vocab])logits, id, NULL);
+		memcpy(y + k * vocab, logits + place * vocab, vocab * sizeof *y);
+	}
+	cache_free(&cache);
+	work_free(&work);
+	free(logits), free(sequence), free(slot), free(id);
+	return y;
+}
+
+/* The bits of a row do not depend on the rows of a batch that are apart, in any number. */
+static void rows_are_apart(void **unused)
+{
+	static const size_t number[] = { 2, 15, 16, 17, 40 };
+	enum { STEPS = 8 };
+
+	(void)unused;
+	for (size_t i = 0; i < MODELS; i++) {
+		struct reference r = open_reference(models[i]);
+
+		for (enum compute_type type = COMPUTE_F32; type <= COMPUTE_INT16; type++) {
+			CASE("%s %s", models[i], compute_types[type]);
+			r.execution.compute_type = type;
+			r.execution.rows = PRODUCT_FEW;
+			struct resident model = resident_open(r.part, &r.config, &r.execution);
+			const size_t bytes = STEPS * r.config.vocab * sizeof(float);
+			float *alone = logits_apart(&r, &model, STEPS, 1, 0);
+
+			for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
+				float *y = logits_apart(&r, &model, STEPS, number[k], number[k] / 2);
+
+				assert_memory_equal(alone, y, bytes);
+				free(y);
+			}
+			free(alone);
+			resident_close(&model);
+		}
+		close_reference(&r);
+	}
+}
+
 static void threads_do_not_matter(void **unused)
 {
 	struct reference r = open_reference("llama-gqa");
@@ -580,6 +641,7 @@ int main(void)
 		cmocka_unit_test(embeddings_are_scaled),
 		cmocka_unit_test(scores_are_those_of_the_logits),
 		cmocka_unit_test(steps_are_the_whole),
+		cmocka_unit_test(rows_are_apart),
 		cmocka_unit_test(threads_do_not_matter),
 		cmocka_unit_test(calibration_sums),
 		cmocka_unit_test(hessians_of_rounded_inputs),

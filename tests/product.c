@@ -379,6 +379,39 @@ static size_t max_rows(size_t m)
 	return cpu_amx || cpu > cpu_widest ? min(m, 48) : m;
 }
 
+/* The outputs of a row of x have the same bits in another place of PRODUCT_FEW rows, with other rows, and with
+ * fewer rows, but at least PRODUCT_APART. */
+static void check_apart(const struct product_row *row, const struct linear *l, enum compute_type type,
+	const float *x)
+{
+	enum { M = PRODUCT_FEW };
+	const size_t in = l->in, out = l->out;
+	struct ready r = ready(row, l, type, M);
+	float (*y)[M][out] = xalloc(2, sizeof *y), (*other)[in] = xalloc(M, sizeof *other);
+
+	for (size_t t = 0; t < M; t += 3)	/* the other rows are 0 */
+		memcpy(other[M - 1 - t], x + t * in, sizeof *other);
+	for (int i = 0; i < 2; i++) {
+		const float (*from)[in] = i ? (const float (*)[in])other : (const float (*)[in])x;
+
+		product_run(&r.p, 0, out, M, out, y[i], product_input(&r.p, M, r.workspace, from, NULL), l->bias,
+			false);
+	}
+	for (size_t t = 0; t < M; t += 3)
+		if (memcmp(y[0][t], y[1][M - 1 - t], sizeof y[0][t]))
+			fail_msg("%s, %s, %s, cpu %d, %zu columns: outputs of row %zu depend on the other rows",
+				row->name, compute_types[type], l->storage.name, (int)cpu, in, t);
+	for (size_t m = PRODUCT_APART; m < M; m++) {
+		product_run(&r.p, 0, out, m, out, y[1], product_input(&r.p, m, r.workspace,
+			(const float (*)[in])x, NULL), l->bias, false);
+		if (memcmp(y[0], y[1], m * sizeof y[0][0]))
+			fail_msg("%s, %s, %s, cpu %d, %zu columns: outputs depend on the number of rows, %zu",
+				row->name, compute_types[type], l->storage.name, (int)cpu, in, m);
+	}
+	ready_free(&r);
+	free(y), free(other);
+}
+
 /* All rows that fit, except those in done[cpu], which were checked on such a processor. */
 static void check_all(const struct linear *l, enum compute_type type, size_t m, const float *x,
 	const uint8_t *modality, unsigned done[CPU_AVX512 + 1])
@@ -387,6 +420,8 @@ static void check_all(const struct linear *l, enum compute_type type, size_t m, 
 		if (runs(product_rows[r].cpu) && product_fits(&product_rows[r], l, type, m) &&
 		    !(done[cpu] >> r & 1)) {
 			check(&product_rows[r], l, type, max_rows(m), x, modality, m % 2);
+			if (m == PRODUCT_FEW)
+				check_apart(&product_rows[r], l, type, x);
 			done[cpu] |= 1u << r;
 		}
 }

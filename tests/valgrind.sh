@@ -43,6 +43,7 @@ run msq-calib --act-format int8 --tokens tokens.h5 --ctx 8 --clip 99 split.h5 -o
 run 'eval-ppl, keys and values' --tokens tokens.h5 --ctx 8 --kv-format uint4 inputs.h5 -o keys.h5
 run eval-ppl --tokens tokens.h5 --ctx 8 dpq.h5 -o result.h5
 printf '{"task": "t", "context": "once ", "choices": ["on", "no one"], "gold": 0}\n' >questions.jsonl
+run eval-generate --questions answers.jsonl --max 4 dpq.h5 -o answers.h5
 run eval-choice --questions questions.jsonl --greedy --until ' on' dpq.h5 --reference model.h5 -o choices.h5
 py set_modality tokens.h5
 run aifs-order tokens.h5 -o ordered.h5

@@ -27,7 +27,7 @@ struct batch {
 	const int32_t *index;		/* for the mask; default: past + row in the sequence */
 	const uint8_t *modality;	/* selects the static scale of inputs (quant/linear.h); default: 0 */
 	bool apart;			/* a row's outputs have the same bits next to any other rows: */
-					/* products have PRODUCT_FEW rows each */
+					/* products have PRODUCT_APART to PRODUCT_FEW rows each */
 };
 
 /* The position of every row: b->position, or the default, written to `own`. */

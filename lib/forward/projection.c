@@ -313,23 +313,19 @@ static void apply(const struct projection *s, const struct batch *batch, size_t 
 	}
 }
 
-/* apply() to m < PRODUCT_FEW rows, as the first of PRODUCT_FEW rows. */
-static void apply_padded(const struct projection *s, const struct batch *batch, size_t first, size_t m,
-	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace, bool add)
+/* apply() to one row, as the first of PRODUCT_APART rows. */
+static void apply_padded(const struct projection *s, const struct batch *batch, size_t first, float y[s->out],
+	const float x[s->in], struct workspace *workspace, bool add)
 {
-	float (*in)[s->in] = xalloc(PRODUCT_FEW, sizeof *in);
-	float (*out)[s->out] = xalloc(PRODUCT_FEW, sizeof *out);
-	uint8_t modality[PRODUCT_FEW] = { 0 };
-	const struct batch padded = { .rows = PRODUCT_FEW, .modality = batch->modality ? modality : NULL };
+	float (*in)[s->in] = xalloc(PRODUCT_APART, sizeof *in);
+	float (*out)[s->out] = xalloc(PRODUCT_APART, sizeof *out);
+	const uint8_t modality[PRODUCT_APART] = { batch->modality ? batch->modality[first] : 0 };
+	const struct batch padded = { .rows = PRODUCT_APART, .modality = modality };
 
-	memcpy(in, x, m * sizeof *in);
-	if (batch->modality)
-		memcpy(modality, batch->modality + first, m);
-	for (size_t t = 0; add && t < m; t++)
-		memcpy(out[t], y[t], sizeof *out);
-	apply(s, &padded, 0, PRODUCT_FEW, s->out, out, (const float (*)[s->in])in, workspace, NULL, add);
-	for (size_t t = 0; t < m; t++)
-		memcpy(y[t], out[t], sizeof *out);
+	memcpy(in, x, sizeof *in);
+	memcpy(out, y, sizeof *out);
+	apply(s, &padded, 0, PRODUCT_APART, s->out, out, (const float (*)[s->in])in, workspace, NULL, add);
+	memcpy(y, out, sizeof *out);
 	free(in), free(out);
 }
 
@@ -342,9 +338,11 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 		return;
 	}
 	assert(!observer);
-	for (size_t t = 0; t < m; t += PRODUCT_FEW)
-		if (m - t < PRODUCT_FEW)
-			apply_padded(s, batch, first + t, m - t, stride, y + t, x + t, workspace, add);
+	for (size_t t = 0, some; t < m; t += some) {
+		some = min(PRODUCT_FEW, m - t);
+		if (some < PRODUCT_APART)
+			apply_padded(s, batch, first + t, y[t], x[t], workspace, add);
 		else
-			apply(s, batch, first + t, PRODUCT_FEW, stride, y + t, x + t, workspace, NULL, add);
+			apply(s, batch, first + t, some, stride, y + t, x + t, workspace, NULL, add);
+	}
 }

@@ -63,12 +63,14 @@ void resident_step(const struct resident *r, struct work *w, struct cache *cache
 	if (logits)
 		head_norm(&r->head, &(struct batch){ .rows = n }, row, (const float (*)[hidden])x, NULL);
 	for (size_t s = 0, step = batch->apart ? PRODUCT_FEW : n; logits && s < padded; s += step)
-		head_forward(&r->head, step, logits + s, (const float (*)[hidden])row[s], modality + s);
+		head_forward(&r->head, min(step, padded - s), logits + s, (const float (*)[hidden])row[s],
+			modality + s);
 	free(x);
 	free(modality);
 }
 
 size_t resident_rows(size_t sequences)
 {
-	return ceil_div(sequences, PRODUCT_FEW) * PRODUCT_FEW;
+	return sequences % PRODUCT_FEW < PRODUCT_APART ? ceil_div(sequences, PRODUCT_APART) * PRODUCT_APART :
+		sequences;
 }

@@ -38,6 +38,6 @@ void resident_close(struct resident *r);
 void resident_step(const struct resident *r, struct work *w, struct cache *cache, const struct batch *batch,
 	float logits[batch->sequences][r->config->vocab], const int32_t id[batch->rows],
 	const float *const feature[]);
-/* sequences, rounded up to the rows of one product */
+/* sequences, and further ones so that no product has fewer than PRODUCT_APART rows */
 size_t resident_rows(size_t sequences);
 #endif

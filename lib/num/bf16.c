@@ -23,7 +23,7 @@
 /* Constants, not options: results depend on STEPS. Rows and panels are longer, so that they do not share a
  * cache set. */
 enum { PANEL_M = 8, PANEL_N = 32, STEPS = 256, ROW_STEPS = STEPS + 16, PANEL_STEPS = STEPS + 2 };
-enum { AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384 };
+enum { AHEAD = 16, TILE_M = 256, TILE_N = 512, TILE_GRAM = 384, FEW_ROWS = 16 };
 /* Number of products below which starting threads costs more than it saves. */
 enum { FEW_PRODUCTS = 1 << 22 };
 
@@ -203,6 +203,22 @@ static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t s
 	}
 }
 
+/* y = a b, with `add` y += a b, for few rows of a. A sum depends on its row of a only, unlike that of a BLAS. */
+CLONES(static, void, few_rows, (size_t m, size_t n, size_t steps, size_t stride, float *y,
+	const float a[m][STEPS], const float b[steps][TILE_N], bool add), (m, n, steps, stride, y, a, b, add))
+{
+	for (size_t j = 0; j < n; j += PANEL_N)
+		for (size_t i = 0; i < m; i++) {
+			float sum[PANEL_N] = { 0 };
+
+			for (size_t s = 0; s < steps; s++)
+				for (size_t l = 0; l < PANEL_N; l++)
+					sum[l] += a[i][s] * b[s][j + l];
+			for (size_t l = 0; l < min(PANEL_N, n - j); l++)
+				y[i * stride + j + l] = (add ? y[i * stride + j + l] : 0) + sum[l];
+		}
+}
+
 static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y[m][stride],
 	const uint16_t x[m][k], const uint32_t packed[], bool add)
 {
@@ -220,8 +236,13 @@ static void product_by_blas(size_t m, size_t n, size_t k, size_t stride, float y
 			widen_pairs(halves(steps), TILE_N, (uint32_t (*)[TILE_N])&b.lane[0][j],
 				(const uint32_t (*)[PANEL_N])panel);
 		}
-		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1,
-			a.number[0], STEPS, b.number[0], TILE_N, add || first ? 1 : 0, y[0], (int)stride);
+		if (m <= FEW_ROWS)
+			few_rows(m, n, steps, stride, y[0], (const float (*)[STEPS])a.number,
+				(const float (*)[TILE_N])b.number, add || first);
+		else
+			cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)steps, 1,
+				a.number[0], STEPS, b.number[0], TILE_N, add || first ? 1 : 0, y[0],
+				(int)stride);
 	}
 }
 

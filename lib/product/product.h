@@ -47,7 +47,8 @@
  * With a branch, the bound of A x times Σ|b|, and the bound of the product with B, are added. Split columns
  * are in float.
  *
- * Results do not depend on the number of threads. Invalid codes give arbitrary finite values. If a row of x
+ * Results do not depend on the number of threads. With PRODUCT_APART to PRODUCT_FEW rows of x, the result of a
+ * row has the same bits for any other rows and any number of them. Invalid codes give arbitrary finite values. If a row of x
  * is not finite, its outputs are not finite. If the layer rounds its inputs, infinite inputs saturate, and
  * NaN stays NaN.
  */
@@ -71,6 +72,7 @@ extern const char *const compute_types[];	/* names by number, NULL-terminated */
 
 enum {
 	PRODUCT_FEW = 16,	/* maximum rows of x with packed words: docs/results/fpe2m2-figure7.tsv */
+	PRODUCT_APART = 2,	/* minimum rows: see above */
 	PRODUCT_COLUMNS = 128,	/* columns with one scale in int16 */
 	PRODUCT_ROWS = 32,	/* products of parts of prepared weights start at multiples of it */
 };

@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "num/bf16.h"
 #include "num/bits.h"
+#include "num/few.h"
 #include "num/linalg.h"
 #include "num/tile.h"
 #include "num/clones.h"
@@ -36,7 +37,8 @@ void number_float_run(const struct product *p, size_t first, size_t n, size_t m,
 	const size_t in = p->l->in;
 	const float (*w)[in] = p->weight;
 
-	linalg_product(m, n, in, stride, y, input, w + (first - p->first), bias, add);
+	(m <= PRODUCT_FEW ? few_product : linalg_product)(m, n, in, stride, y, input, w + (first - p->first),
+		bias, add);
 }
 
 CLONES(, float, number_int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))
