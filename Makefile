@@ -60,7 +60,7 @@ TOOLS    := $(patsubst bin/%.c,%,$(wildcard bin/*.c))
 TESTS    := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter-out tests/vq8.c,$(wildcard tests/*.c)))
 # Tests that run a second time, with these files' AVX-512 in plain C, on any processor (tests/again.h).
 TWICE    := $(BUILD)/tests/product-avx512 $(BUILD)/tests/bf16-avx512 $(BUILD)/tests/bf16_pass-avx512
-AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 product/product product/product_exact product/product_integer \
+AGAIN    := $(patsubst %,$(BUILD)/again/lib/%.o,num/bf16 num/few product/product product/product_exact product/product_integer \
 	product/product_number product/product_packed)
 TESTS    += $(TWICE)
 # Tools with one more format and its quantizer (tests/vq8.h).

@@ -323,7 +323,7 @@ static char *expected(const struct kind *k, enum compute_type type, size_t m, bo
 	if (type == COMPUTE_F32 && k->plain && m && m <= 16)
 		return xformat("half");
 	if (!words)
-		return xformat("%s", type == COMPUTE_F32 ? "f32" : "int16");
+		return xformat("%s%s", m > 1 && m <= 16 ? "few-" : "", compute_types[type]);
 	while (strcmp(choices[c].grid, k->grid))
 		c++;
 	return xformat("packed-%s", cpu == CPU_PLAIN ? "plain" : cpu == CPU_AVX2 ? choices[c].avx2[cpu_half] :
@@ -379,8 +379,8 @@ static size_t max_rows(size_t m)
 	return cpu_amx || cpu > cpu_widest ? min(m, 48) : m;
 }
 
-/* The outputs of a row of x have the same bits in another place of PRODUCT_FEW rows, with other rows, and with
- * fewer rows, but at least PRODUCT_APART. */
+/* The outputs of a row of x have the same bits in another place of PRODUCT_FEW rows, with other rows, and
+ * with fewer rows, but at least PRODUCT_APART. */
 static void check_apart(const struct product_row *row, const struct linear *l, enum compute_type type,
 	const float *x)
 {
@@ -393,19 +393,19 @@ static void check_apart(const struct product_row *row, const struct linear *l, e
 		memcpy(other[M - 1 - t], x + t * in, sizeof *other);
 	for (int i = 0; i < 2; i++) {
 		const float (*from)[in] = i ? (const float (*)[in])other : (const float (*)[in])x;
+		const void *input = product_input(&r.p, M, r.workspace, from, NULL);
 
-		product_run(&r.p, 0, out, M, out, y[i], product_input(&r.p, M, r.workspace, from, NULL), l->bias,
-			false);
+		product_run(&r.p, 0, out, M, out, y[i], input, l->bias, false);
 	}
 	for (size_t t = 0; t < M; t += 3)
 		if (memcmp(y[0][t], y[1][M - 1 - t], sizeof y[0][t]))
-			fail_msg("%s, %s, %s, cpu %d, %zu columns: outputs of row %zu depend on the other rows",
+			fail_msg("%s, %s, %s, cpu %d, %zu columns: row %zu depends on the other rows",
 				row->name, compute_types[type], l->storage.name, (int)cpu, in, t);
 	for (size_t m = PRODUCT_APART; m < M; m++) {
 		product_run(&r.p, 0, out, m, out, y[1], product_input(&r.p, m, r.workspace,
 			(const float (*)[in])x, NULL), l->bias, false);
 		if (memcmp(y[0], y[1], m * sizeof y[0][0]))
-			fail_msg("%s, %s, %s, cpu %d, %zu columns: outputs depend on the number of rows, %zu",
+			fail_msg("%s, %s, %s, cpu %d, %zu columns: not the same with %zu rows",
 				row->name, compute_types[type], l->storage.name, (int)cpu, in, m);
 	}
 	ready_free(&r);
@@ -420,8 +420,6 @@ static void check_all(const struct linear *l, enum compute_type type, size_t m, 
 		if (runs(product_rows[r].cpu) && product_fits(&product_rows[r], l, type, m) &&
 		    !(done[cpu] >> r & 1)) {
 			check(&product_rows[r], l, type, max_rows(m), x, modality, m % 2);
-			if (m == PRODUCT_FEW)
-				check_apart(&product_rows[r], l, type, x);
 			done[cpu] |= 1u << r;
 		}
 }
@@ -461,6 +459,8 @@ static void check_kind(const struct kind *k, const struct linear *l, enum comput
 					l->storage.name, compute_types[type], counts[c], (int)cpu, flags,
 					p.row->name, name);
 			free(name);
+			if (counts[c] == PRODUCT_FEW)
+				check_apart(p.row, l, type, x);
 			check_all(l, type, counts[c], x, modality, done[c]);
 		}
 	while (next_processor(&flags));

@@ -203,7 +203,8 @@ static void product_by_pieces(bool pairs, size_t m, size_t n, size_t k, size_t s
 	}
 }
 
-/* y = a b, with `add` y += a b, for few rows of a. A sum depends on its row of a only, unlike that of a BLAS. */
+/* y = a b, with `add` y += a b, for few rows of a. A sum depends on its row of a only, which a BLAS does not
+ * promise. */
 CLONES(static, void, few_rows, (size_t m, size_t n, size_t steps, size_t stride, float *y,
 	const float a[m][STEPS], const float b[steps][TILE_N], bool add), (m, n, steps, stride, y, a, b, add))
 {

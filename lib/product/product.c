@@ -25,6 +25,9 @@ enum half_type compute_half(enum compute_type type)
 #define FLOATS \
 	.floats = true, .weight_size = number_float_size, .weight_make = number_float_weight, \
 	.run = number_float_run
+#define FEW(type) \
+	.types = TYPE(type), .min = PRODUCT_APART, .max = PRODUCT_FEW, FLOATS, .variant = NUMBER_FEW, \
+	.error = { 1. / 8, 16 }
 #define BF16 \
 	.types = TYPE(BF16), .weight_size = number_bf16_size, .weight_make = number_bf16_weight
 #define HALVES .input_size = number_bf16_input_size, .input_make = number_bf16_input, .run = number_bf16_run
@@ -77,6 +80,8 @@ const struct product_row product_rows[] = {
 	{ "bf16-pairs", .cpu = CPU_AVX512, .variant = NUMBER_PAIRS, BF16, HALVES, .fits = number_pairs_fits,
 		.error = { 2, 4, .tiny = 0x1p-126 } },
 	{ "bf16-widened", BF16, HALVES, .error = { 2, 4 } },
+	{ "few-int16", FEW(INT16), .input_size = number_float_size, .input_make = number_int16_input },
+	{ "few-f32", FEW(F32) },
 	{ "int16", TYPE(INT16), FLOATS, .input_size = number_float_size, .input_make = number_int16_input,
 		.error = { 1, 3 } },
 	{ "f32", TYPE(F32), FLOATS, .error = { 1, 3 } },

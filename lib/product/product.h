@@ -47,10 +47,10 @@
  * With a branch, the bound of A x times Σ|b|, and the bound of the product with B, are added. Split columns
  * are in float.
  *
- * Results do not depend on the number of threads. With PRODUCT_APART to PRODUCT_FEW rows of x, the result of a
- * row has the same bits for any other rows and any number of them. Invalid codes give arbitrary finite values. If a row of x
- * is not finite, its outputs are not finite. If the layer rounds its inputs, infinite inputs saturate, and
- * NaN stays NaN.
+ * Results do not depend on the number of threads. With PRODUCT_APART to PRODUCT_FEW rows of x, the result of
+ * a row has the same bits for any other rows and any number of them. Invalid codes give arbitrary finite
+ * values. If a row of x is not finite, its outputs are not finite. If the layer rounds its inputs, infinite
+ * inputs saturate, and NaN stays NaN.
  */
 #ifndef PRODUCT_PRODUCT_H
 #define PRODUCT_PRODUCT_H

@@ -37,8 +37,9 @@ void number_float_run(const struct product *p, size_t first, size_t n, size_t m,
 	const size_t in = p->l->in;
 	const float (*w)[in] = p->weight;
 
-	(m <= PRODUCT_FEW ? few_product : linalg_product)(m, n, in, stride, y, input, w + (first - p->first),
-		bias, add);
+	const bool few = p->row->variant == NUMBER_FEW && m <= PRODUCT_FEW;
+
+	(few ? few_product : linalg_product)(m, n, in, stride, y, input, w + (first - p->first), bias, add);
 }
 
 CLONES(, float, number_int16_integers, (size_t n, int32_t q[n], const float x[n]), (n, q, x))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * product_number_private.h -- products of weights that are prepared as numbers, for many rows of x
+ * product_number_private.h -- products of weights that are prepared as numbers
  *
- *	float	rows of floats, by num/linalg.h; for int16, inputs are rounded to it
+ *	float	rows of floats, by num/linalg.h, or for few rows of x by num/few.h; for int16, inputs are
+ *		rounded to it
  *	bf16	panels of num/bf16.h, by dot products of pairs, or widened
  *	amx	the same panels, by tiles (num/tile.h)
  */
@@ -11,6 +12,7 @@
 #include "product/product.h"
 
 enum { NUMBER_WIDENED, NUMBER_PAIRS };	/* product_row.variant of bf16 */
+enum { NUMBER_MANY, NUMBER_FEW };	/* of float */
 
 size_t number_float_size(const struct linear *l, size_t n);
 void number_float_weight(const struct product *p, size_t n, void *w);
