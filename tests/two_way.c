@@ -203,5 +203,6 @@ int main(void)
 		cmocka_unit_test(found),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
