@@ -103,7 +103,7 @@ const struct architecture architectures[] = {
 	  .axes = 3, .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true },
 	  .absent = { .vocab = 152064, .hidden = 8192, .blocks = 80, .heads = 64, .kv_heads = 8,
 		.intermediate = 29568, .positions = 32768, .bos = 151643, .eos = 151645, .window = 4096,
-		.eps = 1e-5, .act = "silu" } },
+		.eps = 1e-5, .act = "silu", .theta = 1e6 } },
 
 	{ .name = "Qwen3ForCausalLM", .model_type = "qwen3", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },
