@@ -109,6 +109,8 @@ static void defaults_of_classes(void **unused)
 		  ACTIVATION_SILU },
 		{ "qwen2_vl_text", 152064, 8192, 80, 64, 8, 128, 29568, 32768, 1e-5, 151643, 151645, false, 0,
 		  128, ACTIVATION_SILU },
+		{ "qwen2_5_vl_text", 152064, 8192, 80, 64, 8, 128, 29568, 32768, 1e-5, 151643, 151645, false,
+		  0, 128, ACTIVATION_SILU },
 		{ "qwen3", 151936, 4096, 32, 32, 32, 128, 22016, 32768, 1e-6, -1, -1, false, 0, 128,
 		  ACTIVATION_SILU },
 		{ "phi3", 32064, 3072, 32, 32, 32, 96, 8192, 4096, 1e-5, 1, 32000, false, 0, 96,

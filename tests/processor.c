@@ -131,10 +131,86 @@ static void test_tokens(void **state)
 	}
 }
 
+/* Patches in the order of windows, of squares, and of patches within a square: by its definition. */
+struct placed { size_t key[6], row, column; };
+
+static int by_window(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	for (size_t i = 0; i < 6; i++)
+		if (x->key[i] != y->key[i])
+			return x->key[i] < y->key[i] ? -1 : 1;
+	return 0;
+}
+
+/* The patches that are in one window with patch i. */
+static size_t together(size_t n, const struct placed p[n], size_t i)
+{
+	size_t count = 0;
+
+	for (size_t k = 0; k < n; k++)
+		count += p[k].key[0] == p[i].key[0] && p[k].key[1] == p[i].key[1];
+	return count;
+}
+
+static void check_places(const struct config *c, size_t rows, size_t columns)
+{
+	const size_t m = c->vision.merge, n = rows * columns, side = c->vision.window ? c->vision.window : n;
+	const struct token_image image = { .rows = rows, .columns = columns };
+	struct placed *p = xalloc(n, sizeof *p);
+
+	for (size_t i = 0, y, x; i < n; i++) {
+		y = i / columns, x = i % columns;
+		p[i] = (struct placed){ { y / m / side, x / m / side, y / m, x / m, y % m, x % m }, y, x };
+	}
+	qsort(p, n, sizeof *p, by_window);
+	for (size_t i = 0, end = 0, row, column; i < n; i++) {
+		vision_place(c, &image, i, &row, &column);
+		assert_true(row == p[i].row && column == p[i].column);
+		if (i == end) {		/* the first patch of a window */
+			assert_int_equal(vision_window(c, &image, i), together(n, p, i));
+			end += together(n, p, i);
+		}
+	}
+	free(p);
+}
+
+/* Grids up to 5 x 5 windows; the widths by window_size, as transformers divides it. */
+static void test_windows(void **state)
+{
+	static const struct { const char *config; size_t merge, window; } rows[] = {
+		{ "{\"model_type\": \"qwen2_5_vl\", \"vision_config\": {}}", 2, 4 },	/* 112 / 2 / 14 */
+		{ "{\"model_type\": \"qwen2_5_vl\", \"vision_config\": {\"window_size\": 83, "
+			"\"model_type\": \"qwen2_5_vl\"}}", 2, 2 },
+		{ "{\"model_type\": \"qwen2_5_vl\", \"vision_config\": {\"spatial_merge_size\": 3, "
+			"\"patch_size\": 5, \"window_size\": 15}}", 3, 1 },
+		{ "{\"model_type\": \"qwen2_vl\", \"vision_config\": {}}", 2, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		CASE("rows[%zu] %s", i, rows[i].config);
+		struct config c = config_parse("x", rows[i].config);
+		const struct stack *encoder = config_encoder(&c);
+
+		assert_int_equal(c.vision.merge, rows[i].merge);
+		assert_int_equal(c.vision.window, rows[i].window);
+		for (size_t y = 1; y <= 10; y++)
+			for (size_t x = 1; x <= 10; x++)
+				check_places(&c, y * rows[i].merge, x * rows[i].merge);
+		for (size_t b = 0; b < encoder->blocks; b++)	/* blocks 7, 15, 23 and 31 have none */
+			assert_int_equal(encoder->slides && encoder->slides[b],
+				rows[i].window && b % 8 != 7);
+		assert_int_equal(stack_window(encoder, 0), 0);
+		config_free(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_reference), cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_tokens) };
+		cmocka_unit_test(test_tokens), cmocka_unit_test(test_windows) };
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ fi
 # and tokens files for each model.
 ok 'folders of the reference models' py make "$ref"
 
-for m in llava-clip llava-clip-full llava-siglip qwen2-vl llava-postnorm vipllava; do
+for m in llava-clip llava-clip-full llava-siglip qwen2-vl qwen2.5-vl llava-postnorm vipllava; do
 	ok "$m: import with the names of transformers 4 in files" model-import -q $m-old -o $m.h5
 	ok "$m: import with its names in memory" model-import -q $m-new -o new.h5
 	ok "$m: both are the same model" h5diff $m.h5 new.h5
@@ -35,7 +35,7 @@ for m in llava-clip llava-clip-full llava-siglip qwen2-vl llava-postnorm vipllav
 done
 
 # --skip is a file that was cut; an image is read whole or left out
-for m in llava-clip qwen2-vl; do
+for m in llava-clip qwen2-vl qwen2.5-vl; do
 	py cut $m-t.h5 $m 1 >places; read -r at after <places
 	eval-ppl --ctx 128 --tokens $m-at.h5 $m.h5 >want && eval-ppl --ctx 128 --skip "$at" --tokens $m-t.h5 $m.h5 >got
 	ok "$m: --skip to an image" sh -c 'grep -q ppl got && cmp want got'
@@ -174,6 +174,35 @@ for m in vipllava llava-postnorm qwen2-vl; do
 		sh -c 'ln2rms -q - <"$1" | hadamard-rotate -q --seed 5 - >s.h5 &&
 			eval-ppl --ctx 128 --tokens "$2" - <s.h5 | cmp - t.tsv' x $m-1.h5 $m-t.h5
 done
+# An encoder with RMS norms, a gated MLP and windows of attention.
+m=qwen2.5-vl
+no "$m: LayerNorms are absent" 1 '/visual/blocks/0/norm1: is an RMS norm already' ln2rms -q $m.h5 -o x.h5
+hadamard-rotate --check --seed 5 $m.h5 -o turned.h5 2>said
+ok "$m: the same logits with both residual streams rotated ($(cat said))" checked
+hadamard-rotate --check --language $m.h5 -o language.h5 2>said
+ok "$m: ... with the stream of the language model rotated ($(cat said))" checked
+ok "$m: rotated encoder, unrotated encoder" py turned_encoder $m.h5
+eval-ppl --ctx 128 --tokens $m-t.h5 $m.h5 >file.tsv
+ok "$m: the likelihood with images is the same" \
+	sh -c 'eval-ppl --ctx 128 --tokens "$1" turned.h5 >t.tsv &&
+		paste file.tsv t.tsv | awk "\$1 == \"nll\" { d = \$2 - \$4; exit !(d * d < 1e-10) }"' x $m-t.h5
+hessian-accum -q --ctx 128 --tokens $m-t.h5 $m.h5 -o window-h.h5
+smooth-scale --check --hessian window-h.h5 $m.h5 -o smooth.h5 2>said
+ok "$m: outliers move into weights after its norms and up projections ($(sed -n '/check/p' said))" checked
+ok "$m: ... of the encoder, too" grep -q '^/visual/blocks/1/norm2' said
+for j in 1 3; do
+	hessian-accum -q -j $j --ctx 128 --tokens $m-t.h5 $m.h5 -o window-h$j.h5
+	eval-ppl -j $j --memory 0 --ctx 128 --tokens $m-t.h5 $m.h5 >window$j.tsv
+done
+ok "$m: the same bytes for every -j" sh -c 'cmp window-h1.h5 window-h3.h5 && cmp window1.tsv window3.tsv'
+ok "$m: gate, up and down projections of the encoder are quantized" \
+	sh -c 'dpq-run --storage uint4 --group 6 --hessian window-h.h5 "$1" -o q.h5 2>said &&
+		for l in gate up down; do grep -q "^/visual/blocks/0/mlp/${l}_proj" said || exit 1; done' x $m.h5
+ok "$m: --sequential takes blocks with windows and without" \
+	dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 6 $m.h5 -o s.h5
+msq-calib -q --act-format int8 --act-mode static-modality --ctx 128 --tokens $m-t.h5 $m.h5 -o msq.h5
+is "$m: scales by modality after the embeddings, one scale before" "$(py window_scales)" '2 1 1'
+m=llava-clip
 no 'a norm before the blocks whose gain differs by channel' 1 \
 	'/vision_tower/embeddings/pre_layrnorm: adds to a stream that norms read, with a gain' ln2rms \
 	-q vipllava.h5 -o x.h5
@@ -198,7 +227,7 @@ m=llava-clip
 
 # --- questions with images, models whose tokens are bytes; 1 is the placeholder of an image
 ok 'models with byte tokens' py questions "$ref"
-for q in llava-clip qwen2-vl; do
+for q in llava-clip qwen2-vl qwen2.5-vl; do
 	eval-choice -q --bos yes --questions $q.jsonl $q-bytes.h5 -o choices.h5 >choices.tsv
 	sh -eu $q.sh
 	ok "$q: choices after images have the likelihoods of eval-ppl" py compare $q choices.h5
@@ -257,6 +286,12 @@ for s in 0 1 2; do
 		"'mrope_section' must be a list of 3 numbers of rotary pairs, 4 in all" model-import -q sections$s \
 		-o x.h5
 done
+no 'windows smaller than a feature' 1 "'window_size' is 9, expected at least the 2 x 5 pixels of a feature" \
+	model-import -q window -o x.h5
+no 'blocks without windows that are no list' 1 "'fullatt_block_indexes' must be a list of blocks" \
+	model-import -q whole -o x.h5
+no 'blocks without windows that are no numbers' 1 "'fullatt_block_indexes' must hold whole numbers" \
+	model-import -q whole1 -o x.h5
 no 'tokens with images and a model without an encoder' 1 '/images: the model reads no images' \
 	eval-ppl --ctx 128 --tokens $m-t.h5 "$top/tests/ref/llama-gqa.h5"
 done_testing

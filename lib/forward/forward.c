@@ -64,10 +64,14 @@ void forward_close(struct forward *f)
 	free(f);
 }
 
-/* The windows that pass a stack: of tokens, or of images. */
-static const struct windows *windows_of(const struct forward *f, const struct stack *s)
+/* The windows that pass the current block: of tokens, of images, or of attention windows of images. */
+static const struct windows *windows_of(const struct forward *f)
 {
-	return s == config_last(f->config) ? f->windows : &f->images->windows;
+	const struct stack *s = f->block->stack;
+
+	if (s == config_last(f->config))
+		return f->windows;
+	return s->slides && s->slides[f->block->index] ? &f->images->local : &f->images->windows;
 }
 
 /* Makes n workspaces of the stack. */
@@ -78,7 +82,7 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 	free_works(f);
 	f->work = xalloc(n, sizeof *f->work);
 	for (f->works = 0; f->works < n; f->works++)
-		f->work[f->works] = work_make(s, tokens, piece, windows_of(f, s)->positions);
+		f->work[f->works] = work_make(s, tokens, piece, windows_of(f)->positions);
 }
 
 /* Windows that pass a block together. */
@@ -105,7 +109,7 @@ static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct 
 	const struct observer *observer)
 {
 	const struct block *b = f->block;
-	const struct windows *all = windows_of(f, b->stack);
+	const struct windows *all = windows_of(f);
 	const struct hidden *h = all == f->windows ? &f->hidden : &f->images->hidden;
 	struct sequence *sequence = xalloc(k.n, sizeof *sequence);
 	struct batch batch = windows_batch(all, k.first, k.n, sequence);
@@ -142,7 +146,7 @@ static void run_unobserved(struct forward *f, const struct chunks *all, struct s
 static void run_group(struct forward *f, const struct chunks *all, size_t first, size_t n, bool side_by_side,
 	struct stage stage, const struct observer *observer)
 {
-	const struct windows *w = windows_of(f, f->block->stack);
+	const struct windows *w = windows_of(f);
 	const struct chunk *from = &all->chunk[first], *last = from + n - 1;
 	const size_t windows = last->first + last->n - from->first, row = w->sequence[from->first].first;
 	struct sequence *sequence = xalloc(windows, sizeof *sequence);
@@ -177,7 +181,7 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	/* their inputs are not collected: all threads work on one chunk */
 	const bool in_order = observer && (s->arch->projector || stack_sparse(s, f->block->index));
 	const bool collected = observer && observer->on_input && !in_order;
-	struct chunks all = chunks_of(windows_of(f, s), in_order ? TOKENS_OBSERVED : TOKENS);
+	struct chunks all = chunks_of(windows_of(f), in_order ? TOKENS_OBSERVED : TOKENS);
 	const size_t piece = in_order ? all.tokens : min(TOKENS, all.tokens);
 	const size_t each = max(1, TOKENS_OBSERVED / all.tokens);	/* chunks of a thread in a group */
 	const size_t bytes = work_size(s, all.tokens, piece) +

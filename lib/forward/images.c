@@ -44,6 +44,27 @@ static void make_windows(struct images *m, const char *name, size_t n)
 		}
 }
 
+/* Makes a sequence of each attention window. The rows are those of the sequences of images. */
+static void make_local(struct images *m)
+{
+	struct windows *y = &m->local;
+
+	if (!m->config->vision.window)
+		return;
+	*y = m->windows;
+	y->sequence = xalloc(y->rows, sizeof *y->sequence);
+	y->n = y->longest = 0;
+	for (size_t i = 0; i < m->windows.n; i++) {
+		const struct sequence image = m->windows.sequence[i];
+
+		for (size_t at = 0, n; at < image.length; at += n) {
+			n = vision_window(m->config, &m->image[i], at);
+			y->sequence[y->n++] = (struct sequence){ .first = image.first + at, .length = n };
+			y->longest = max(y->longest, n);
+		}
+	}
+}
+
 struct images *images_open(const struct config *c, const struct execution *e, const struct windows *w,
 	size_t memory)
 {
@@ -54,6 +75,7 @@ struct images *images_open(const struct config *c, const struct execution *e, co
 	m->execution = e;
 	m->image = w->image;
 	make_windows(m, w->name, w->images);
+	make_local(m);
 	m->first = xalloc(w->images, sizeof *m->first);
 	for (size_t i = 0; i < w->images; i++) {
 		m->first[i] = features;
@@ -66,6 +88,7 @@ struct images *images_open(const struct config *c, const struct execution *e, co
 
 void images_close(struct images *m)
 {
+	free(m->local.sequence);
 	windows_free(&m->windows);
 	hidden_free(&m->hidden);
 	hidden_free(&m->feature);
@@ -160,6 +183,24 @@ void images_embed(struct images *m, const struct part *part, const struct observ
 	free(class), free(workspace.memory);
 }
 
+/* Copies rows of the encoder in the order of features: rows of a class token first, then squares of patches,
+ * from the order of windows to that of the image. */
+static void order_features(const struct images *m, size_t i, float *to)
+{
+	const struct vision *v = &m->config->vision;
+	const struct sequence *s = &m->windows.sequence[i];
+	const size_t hidden = m->hidden.width, each = v->merge * v->merge, n = s->length - v->skipped;
+	const float *from = m->hidden.x + (s->first + v->skipped) * hidden;
+
+	for (size_t k = 0, row, column; v->window && k < n; k += each) {
+		vision_place(m->config, &m->image[i], k, &row, &column);
+		memcpy(to + (row * m->image[i].columns + column * v->merge) * hidden, from + k * hidden,
+			each * hidden * sizeof *to);
+	}
+	if (!v->window)
+		memcpy(to, from, n * hidden * sizeof *to);
+}
+
 void images_project(struct images *m, const struct block *projector, struct work *w, size_t first, size_t n,
 	struct stage stage, const struct observer *observer)
 {
@@ -175,7 +216,7 @@ void images_project(struct images *m, const struct block *projector, struct work
 
 		sequence[i] = (struct sequence){ .first = batch.rows, .length = m->image[first + i].n };
 		batch.rows += sequence[i].length;
-		memcpy(to, m->hidden.x + (from[i].first + v->skipped) * hidden, rows * bytes);
+		order_features(m, first + i, to);
 		to += rows * hidden;
 	}
 	block_project(projector, w, &batch, m->feature.x + m->first[first] * m->feature.width, x, stage,

@@ -6,8 +6,9 @@
  *	features = projector(blocks(rows)); the first rows are left out if the config skips them, and a
  *		feature may be of a square of rows
  *
- * An image is a sequence of the encoder, whose rows all attend to each other. Its features replace the
- * embeddings of its tokens in the language model.
+ * An image is a sequence of the encoder, whose rows all attend to each other. In blocks with attention
+ * windows each window is a sequence. The features of an image replace the embeddings of its tokens in the
+ * language model.
  *
  * Calling sequence (forward/forward.h does it): images_open(); images_prepare(); images_embed(); the blocks
  * of the encoder on `hidden`; images_project(); images_close().
@@ -28,6 +29,7 @@ struct images {
 	struct processor processor;
 	char *prepared_by;		/* name of `processor` for messages; NULL: not read yet */
 	struct windows windows;		/* one sequence per image, without ids */
+	struct windows local;		/* the same rows, one sequence per attention window; n 0: none */
 	struct hidden hidden;		/* [rows of the windows][hidden of the encoder] */
 	struct hidden feature;		/* [features of all images][hidden of the language model] */
 	size_t *first;			/* [windows.n] first feature of each image */

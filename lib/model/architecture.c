@@ -68,6 +68,14 @@
 	.vocab = 151936, .hidden = 4096, .blocks = 32, .heads = 32, .kv_heads = 32, .intermediate = 22016, \
 	.positions = 32768, .bos = -1, .eos = -1, .window = 4096, .eps = 1e-6, .act = "silu"
 
+/* Of Qwen2-VL and Qwen2.5-VL. */
+#define QWEN_VL_TEXT \
+	LLAMA_TREE, .sliding_kind = SLIDING_LATE, .axes = 3, \
+	.bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true }, \
+	.absent = { .vocab = 152064, .hidden = 8192, .blocks = 80, .heads = 64, .kv_heads = 8, \
+		.intermediate = 29568, .positions = 32768, .bos = 151643, .eos = 151645, .window = 4096, \
+		.eps = 1e-5, .act = "silu", .theta = 1e6 }
+
 #define GEMMA \
 	LLAMA_STEM, LLAMA_LAYERS, .norm_offset = 1, .embedding_scaled = true, \
 	.bias_key = { ATTENTION_BIAS }, \
@@ -99,11 +107,8 @@ const struct architecture architectures[] = {
 	{ .name = "Qwen2ForCausalLM", .model_type = "qwen2", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true }, .absent = { QWEN_ABSENT } },
 
-	{ .name = "Qwen2VLTextModel", .model_type = "qwen2_vl_text", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
-	  .axes = 3, .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true },
-	  .absent = { .vocab = 152064, .hidden = 8192, .blocks = 80, .heads = 64, .kv_heads = 8,
-		.intermediate = 29568, .positions = 32768, .bos = 151643, .eos = 151645, .window = 4096,
-		.eps = 1e-5, .act = "silu", .theta = 1e6 } },
+	{ .name = "Qwen2VLTextModel", .model_type = "qwen2_vl_text", QWEN_VL_TEXT },
+	{ .name = "Qwen2_5_VLTextModel", .model_type = "qwen2_5_vl_text", QWEN_VL_TEXT },
 
 	{ .name = "Qwen3ForCausalLM", .model_type = "qwen3", LLAMA_TREE, .sliding_kind = SLIDING_LATE,
 	  .head_norm = { "self_attn/q_norm", "self_attn/k_norm" },

@@ -47,10 +47,12 @@ enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
  * - PATTERN: all blocks except each nth.
  * For ALL, LATE, EVEN and PATTERN, layer_types takes precedence if present: its blocks have the window. WHOLE
  * and SWITCHED ignore it.
+ * - GRID, of an encoder: all blocks except those of fullatt_block_indexes. The window does not slide: it is a
+ *   square of window_size pixels, whose patches attend to each other (vision/vision.h).
  */
 enum sliding_kind {
 	SLIDING_NONE, SLIDING_WHOLE, SLIDING_SWITCHED,
-	SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN, SLIDING_PATTERN
+	SLIDING_ALL, SLIDING_LATE, SLIDING_EVEN, SLIDING_PATTERN, SLIDING_GRID
 };
 
 /* The role of a linear layer; its width follows from the config. */
@@ -151,6 +153,7 @@ struct architecture {
 		bool tied;
 		double eps;
 		size_t window, pattern;	/* sliding_window, 0: none; n of pattern_key */
+		const int *whole;	/* of SLIDING_GRID: blocks without a window; ends with -1 */
 		double scale, attention_cap, logit_cap;	/* of the keys above; cap 0: none */
 		double rotary;		/* rotated fraction of a head; 0: all, no key exists */
 		double theta, local_theta;	/* 0: 10000 */

@@ -23,6 +23,7 @@ struct vision {
 	const struct multimodal *class;
 	size_t patch, frames;		/* of a patch: pixels per side, copies of the image */
 	size_t merge;			/* patches per side of a square that becomes one feature */
+	size_t window;			/* such squares per side of an attention window; 0: no window */
 	size_t side;			/* pixels per side of an image; 0: any size */
 	size_t rows;			/* encoder rows per image, with class token; 0: by its size */
 	size_t skipped;			/* first rows that the projector does not read */

@@ -10,7 +10,7 @@
 #include "model/key.h"
 
 /* Appends a name to a list for a message. */
-enum { CONFIG_NAMES = 512 };
+enum { CONFIG_NAMES = 1024 };
 void config_list_name(char list[CONFIG_NAMES], const char *name);
 
 /* The rows of the classes that config.json names; NULL: not in the tables. */

@@ -40,6 +40,19 @@ static void parse_fixed(struct vision *v, const struct keys *k, const struct key
 	v->skipped = !strcmp(strategy, "default");
 }
 
+/* Parses the width of an attention window, in squares that become one feature. */
+static size_t parse_window(const struct vision *v, const struct keys *own)
+{
+	enum { WIDE = 1 << 16 };
+	const size_t pixels = key_size(own, "window_size", own->arch->absent.window, 0, WIDE);
+	const size_t squares = pixels / v->merge / v->patch;
+
+	if (!squares)
+		die("%s: /config: 'window_size' is %zu, expected at least the %zu x %zu pixels of a feature",
+			own->file, pixels, v->merge, v->patch);
+	return squares;
+}
+
 /* Parses the conversion of images to rows. */
 static void parse_images(struct vision *v, const struct multimodal *m, const struct keys *k,
 	const struct keys *own, size_t vocab)
@@ -62,6 +75,8 @@ static void parse_images(struct vision *v, const struct multimodal *m, const str
 	if (m->merges) {
 		v->merge = key_size(own, "spatial_merge_size", 2, 0, FEW);
 		v->frames = key_size(own, "temporal_patch_size", 2, 0, FEW);
+		if (own->arch->sliding_kind == SLIDING_GRID)
+			v->window = parse_window(v, own);
 	} else {
 		parse_fixed(v, k, own);
 	}

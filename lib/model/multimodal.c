@@ -23,6 +23,20 @@
 #define TOWER_BIAS \
 	{ [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true, [ROLE_UP] = true, \
 		[ROLE_DOWN] = true }
+/* Encoders of Qwen: bases of paths, positions by rows and columns, fused queries, keys and values. */
+#define QWEN_TOWER \
+	.layout = (const char *const []){ "/visual/patch_embed", "/visual/blocks/#", NULL }, \
+	.embedding = "/visual/patch_embed/proj", .blocks = "/visual/blocks", \
+	.norm = { [BEFORE_ATTENTION] = "norm1", [BEFORE_MLP] = "norm2" }, .bidirectional = true, .axes = 2
+#define QWEN_ATTENTION_ROWS \
+	{ "attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" }, \
+	{ "attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" }, \
+	{ "attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" }, \
+	{ "attn/proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL }
+#define QWEN_KEYS \
+	{ "num_hidden_layers", "depth", ONE_NAME }, { "num_attention_heads", "num_heads", ONE_NAME }, \
+	{ "num_channels", "in_channels", ONE_NAME }, { "rms_norm_eps", NULL, ONE_NAME }, \
+	{ "num_key_value_heads", NULL, ONE_NAME }, { "head_dim", NULL, ONE_NAME }, { NULL, NULL, ONE_NAME }
 /* Encoders like CLIP in transformers, with or without a class token. */
 #define TOWER \
 	.layout = (const char *const []){ "/vision_tower/embeddings", "/vision_tower/encoder/layers/#", \
@@ -53,25 +67,31 @@ static const struct architecture towers[] = {
 
 static const struct architecture qwen2_towers[] = {
 	{ .name = "Qwen2VisionTransformerPretrainedModel", .model_type = "qwen2_vl_vision",
-	  .layout = (const char *const []){ "/visual/patch_embed", "/visual/blocks/#", NULL },
-	  .embedding = "/visual/patch_embed/proj", .blocks = "/visual/blocks",
-	  .norm = { [BEFORE_ATTENTION] = "norm1", [BEFORE_MLP] = "norm2" }, .norm_kind = NORM_LAYER,
-	  .bidirectional = true, .axes = 2, .bias = TOWER_BIAS,
-	  .linear = {
-		{ "attn/q_proj", ROLE_Q, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" },
-		{ "attn/k_proj", ROLE_K, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" },
-		{ "attn/v_proj", ROLE_V, PROJECTION_QKV, ROWS_FUSED, "attn/qkv" },
-		{ "attn/proj", ROLE_OUTPUT, PROJECTION_OUTPUT, ROWS_AS_IS, NULL },
+	  QWEN_TOWER, .norm_kind = NORM_LAYER, .bias = TOWER_BIAS,
+	  .linear = { QWEN_ATTENTION_ROWS,
 		{ "mlp/fc1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
 		{ "mlp/fc2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
 	  },
 	  .keys = (const struct key_row []){ { "hidden_size", "embed_dim", ONE_NAME },
-		{ "num_hidden_layers", "depth", ONE_NAME }, { "num_attention_heads", "num_heads", ONE_NAME },
-		{ "num_channels", "in_channels", ONE_NAME }, { "intermediate_size", NULL, ONE_NAME },
-		{ "rms_norm_eps", NULL, ONE_NAME }, { "num_key_value_heads", NULL, ONE_NAME },
-		{ "head_dim", NULL, ONE_NAME }, { NULL, NULL, ONE_NAME } },
+		{ "intermediate_size", NULL, ONE_NAME }, QWEN_KEYS },
 	  .absent = { .hidden = 1280, .blocks = 32, .heads = 16, .patch = 14, .eps = 1e-6,
 		.act = "quick_gelu" } },
+	{ .name = NULL },
+};
+
+static const struct architecture qwen2_5_towers[] = {
+	{ .name = "Qwen2_5_VisionTransformerPretrainedModel", .model_type = "qwen2_5_vl_vision",
+	  QWEN_TOWER, .norm_kind = NORM_RMS, .sliding_kind = SLIDING_GRID,
+	  .bias = { [ROLE_Q] = true, [ROLE_K] = true, [ROLE_V] = true, [ROLE_OUTPUT] = true,
+		[ROLE_GATE] = true, [ROLE_UP] = true, [ROLE_DOWN] = true },
+	  .linear = { QWEN_ATTENTION_ROWS,
+		{ "mlp/gate_proj", ROLE_GATE, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+		{ "mlp/up_proj", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
+		{ "mlp/down_proj", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL },
+	  },
+	  .keys = (const struct key_row []){ QWEN_KEYS },
+	  .absent = { .hidden = 3584, .blocks = 32, .heads = 16, .intermediate = 3420, .patch = 14,
+		.window = 112, .whole = (const int []){ 7, 15, 23, 31, -1 }, .eps = 1e-6, .act = "silu" } },
 	{ .name = NULL },
 };
 
@@ -94,6 +114,18 @@ static const struct architecture qwen2_towers[] = {
 	.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } }
 
+#define QWEN \
+	.placeholder = 151655, .merges = true, \
+	.renames = (const struct rename_row []){ { "model.visual.", "visual." }, \
+		{ "model.language_model.", "model." }, { NULL, NULL } }, \
+	.written = (const struct rename_row []){ { NULL, NULL } }, \
+	.unused = (const char *const []){ NULL }
+#define QWEN_MERGER \
+	.projector = true, .layout = (const char *const []){ "/visual/merger", NULL }, \
+	.blocks = "/visual/merger", .norm = { [BEFORE_MLP] = "ln_q" }, \
+	.linear = { { "mlp/0", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
+		{ "mlp/2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } }
+
 const struct multimodal multimodals[] = {
 	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", .encoders = towers,
 	  .placeholder = 32000,
@@ -104,16 +136,11 @@ const struct multimodal multimodals[] = {
 	  .projector = { .name = "VipLlavaMultiModalProjector", LLAVA_PROJECTOR,
 		.norm = { [BEFORE_MLP] = "projector_layernorm" } } },
 	{ .name = "Qwen2VLForConditionalGeneration", .model_type = "qwen2_vl", .text = "qwen2_vl_text",
-	  .encoders = qwen2_towers, .placeholder = 151655, .merges = true,
-	  .renames = (const struct rename_row []){ { "model.visual.", "visual." },
-		{ "model.language_model.", "model." }, { NULL, NULL } },
-	  .written = (const struct rename_row []){ { NULL, NULL } },
-	  .unused = (const char *const []){ NULL },
-	  .projector = { .name = "PatchMerger", .projector = true, .norm_kind = NORM_LAYER,
-		.layout = (const char *const []){ "/visual/merger", NULL },
-		.blocks = "/visual/merger", .norm = { [BEFORE_MLP] = "ln_q" },
-		.linear = { { "mlp/0", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL },
-			{ "mlp/2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } } } },
+	  .encoders = qwen2_towers, QWEN,
+	  .projector = { .name = "PatchMerger", QWEN_MERGER, .norm_kind = NORM_LAYER } },
+	{ .name = "Qwen2_5_VLForConditionalGeneration", .model_type = "qwen2_5_vl",
+	  .text = "qwen2_5_vl_text", .encoders = qwen2_5_towers, QWEN,
+	  .projector = { .name = "Qwen2_5_VLPatchMerger", QWEN_MERGER, .norm_kind = NORM_RMS } },
 	{ .name = NULL },
 };
 

@@ -36,6 +36,29 @@ static bool *parse_types(const struct stack *s, const struct keys *k)
 	return slides;
 }
 
+/* Reads the blocks of an encoder that attend within windows of the image: all but those of a list. */
+static bool *parse_grid(const struct stack *s, const struct keys *k)
+{
+	const json_t *list = json_object_get(k->json, "fullatt_block_indexes");
+	bool *slides = xalloc(s->blocks, sizeof *slides);
+
+	if (list && !json_is_array(list))
+		die("%s: /config: 'fullatt_block_indexes' must be a list of blocks", k->file);
+	memset(slides, true, s->blocks * sizeof *slides);
+	for (const int *i = s->arch->absent.whole; !list && *i >= 0; i++)
+		if ((size_t)*i < s->blocks)
+			slides[*i] = false;
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_int_t n = json_integer_value(json_array_get(list, i));
+
+		if (!json_is_integer(json_array_get(list, i)))
+			die("%s: /config: 'fullatt_block_indexes' must hold whole numbers", k->file);
+		if (n >= 0 && n < (json_int_t)s->blocks)
+			slides[n] = false;
+	}
+	return slides;
+}
+
 /* Whether the class has a window at all, by its kind and other keys. */
 static bool has_window(const struct keys *k)
 {
@@ -76,6 +99,10 @@ void sliding_parse(struct stack *s, const struct keys *k)
 	const bool some = kind == SLIDING_LATE || kind == SLIDING_EVEN;
 	const json_int_t from = first && json_is_integer(first) ? json_integer_value(first) : FIRST_WINDOWED;
 
+	if (kind == SLIDING_GRID) {
+		s->slides = parse_grid(s, k);
+		return;
+	}
 	if (has_window(k))
 		s->sliding_window = key_size(k, "sliding_window", s->arch->absent.window, 0, SIZE_MAX >> 1);
 	if (some && first && !json_is_integer(first))

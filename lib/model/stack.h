@@ -37,7 +37,8 @@ struct stack {
 	double attention_scale;		/* factor of q · k: 1/√head_dim, or by the row's scale_key */
 	double attention_cap;		/* scores s become cap · tanh(s / cap); 0: unchanged */
 	size_t sliding_window;		/* last positions that attention reads, with its own; 0: all */
-	bool *slides;			/* [blocks]: the window applies to the block; NULL: to all */
+	bool *slides;			/* [blocks]: the window applies to the block; NULL: to all. In an
+					 * encoder this is the window of the image (config.h) */
 	size_t experts;			/* experts of a block with a mixture; 0: no such block */
 	size_t chosen;			/* experts of each token */
 	size_t expert, shared;		/* intermediate sizes: of an expert, of the shared one; 0: none */

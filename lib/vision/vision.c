@@ -84,13 +84,40 @@ void vision_check(const struct config *c, const char *file, const struct token_i
 			image->n, n);
 }
 
+/* An attention window: its corner, its size, and the squares of earlier windows. All in squares. */
+struct window { size_t row, column, rows, columns, first; };
+
+/* The window of a square; without windows, the whole image. */
+static struct window window_of(const struct vision *v, const struct token_image *image, size_t square)
+{
+	const size_t rows = image->rows / v->merge, columns = image->columns / v->merge;
+	const size_t side = v->window ? v->window : max(rows, columns);
+	struct window y = { .row = square / (side * columns) * side };
+
+	y.rows = min(side, rows - y.row);
+	y.column = (square - y.row * columns) / (y.rows * side) * side;
+	y.columns = min(side, columns - y.column);
+	y.first = y.row * columns + y.column * y.rows;
+	return y;
+}
+
 void vision_place(const struct config *c, const struct token_image *image, size_t i, size_t *row,
 	size_t *column)
 {
-	const size_t merge = c->vision.merge, square = merge * merge, across = image->columns / merge;
+	const size_t merge = c->vision.merge, each = merge * merge;
+	const struct window w = window_of(&c->vision, image, i / each);
+	const size_t square = i / each - w.first;
 
-	*row = i / square / across * merge + i % square / merge;
-	*column = i / square % across * merge + i % merge;
+	*row = (w.row + square / w.columns) * merge + i % each / merge;
+	*column = (w.column + square % w.columns) * merge + i % merge;
+}
+
+size_t vision_window(const struct config *c, const struct token_image *image, size_t i)
+{
+	const size_t merge = c->vision.merge;
+	const struct window w = window_of(&c->vision, image, i / (merge * merge));
+
+	return w.rows * w.columns * merge * merge;
 }
 
 /* Decodes a file, which must still have its earlier extents; the caller frees the pixels. */

@@ -5,6 +5,10 @@
  * LLaVA: the encoder has one row for each patch; CLIP has a class row before them. The strategy `full`
  * keeps all rows, `default` drops the first row in any case. So a SigLIP encoder, which has no class row,
  * loses a patch. Qwen2-VL: merge x merge patches become one token.
+ *
+ * Qwen2.5-VL: most blocks of the encoder attend within windows. A window is window x window of these squares
+ * of patches, less at the right and at the bottom of an image. The rows of the encoder are in the order of
+ * windows, so that a window is a sequence; the tokens are in the order of the image.
  */
 #ifndef VISION_VISION_H
 #define VISION_VISION_H
@@ -30,10 +34,12 @@ struct token_image vision_image(const struct config *c, const struct processor *
 	size_t w);
 /* Fatal error if the patches or tokens of an image of a tokens file do not fit the model. */
 void vision_check(const struct config *c, const char *file, const struct token_image *image);
-/* Row and column of patch i. Patches are ordered by the squares that become one token, row by row within
- * each square. */
+/* Row and column of patch i. Patches are ordered by windows, row by row of the image, within a window by the
+ * squares that become one token, and row by row within each square. */
 void vision_place(const struct config *c, const struct token_image *image, size_t i, size_t *row,
 	size_t *column);
+/* The patches of the attention window that begins with patch i; without windows: of the image. */
+size_t vision_window(const struct config *c, const struct token_image *image, size_t i);
 /*
  * Stores all patches of an image, prepared by the processor: channels, then frames, which are all equal,
  * rows and columns of pixels. An image that is a file is decoded first. file: the file that names the

@@ -40,7 +40,7 @@ def checkpoint(path):
         if kind == "phi3" and (join(name, ["q_proj", "k_proj", "v_proj"], ("qkv_proj", np.concatenate)) or
                                join(name, ["gate_proj", "up_proj"], ("gate_up_proj", np.concatenate))):
             continue
-        if kind == "qwen2_vl" and name.startswith("visual.blocks.") and join(
+        if kind in ("qwen2_vl", "qwen2_5_vl") and name.startswith("visual.blocks.") and join(
                 name, ["attn.q_proj", "attn.k_proj", "attn.v_proj"], ("attn.qkv", np.concatenate)):
             continue
         if kind == "gpt2" and name.endswith("weight") and (".attn.c_" in name or ".mlp.c_" in name):

@@ -88,7 +88,7 @@ def make(ref):
         ('multi_modal_projector.', 'model.multi_modal_projector.'),
     )
 
-    for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'llava-postnorm', 'vipllava':
+    for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'qwen2.5-vl', 'llava-postnorm', 'vipllava':
         with h5py.File(f'{ref}/{name}.h5') as f:
             config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
             t = tensors(f, config['vision_config']['patch_size'])
@@ -110,8 +110,15 @@ def make(ref):
                 put(f'sections{i}', config | {'text_config': own}, processor, t)
             for i in range(len(f['images'])):
                 ppm(f'{name}-{i}.ppm', f[f'images/{i}'][()])
-            for kind, rows in ('old', () if name == 'qwen2-vl' else OLD), ('new', NEW):
+            for kind, rows in ('old', () if name.startswith('qwen') else OLD), ('new', NEW):
                 put(f'{name}-{kind}', config, processor, {renamed(n, rows): a for n, a in t.items()})
+            for folder, change in (
+                ('window', {'window_size': 9}),
+                ('whole', {'fullatt_block_indexes': 7}),
+                ('whole1', {'fullatt_block_indexes': [1, '2']}),
+            ):
+                if name == 'qwen2.5-vl':
+                    put(folder, config | {'vision_config': config['vision_config'] | change}, processor, t)
             if name != 'llava-clip':
                 continue
             behind = {
@@ -191,7 +198,7 @@ def linked():
 
 def questions(ref):
     r = np.random.default_rng(5)
-    for name in 'llava-clip', 'qwen2-vl':
+    for name in 'llava-clip', 'qwen2-vl', 'qwen2.5-vl':
         with h5py.File(f'{ref}/{name}.h5') as f, h5py.File(name + '-bytes.h5', 'w') as g:
             for a in 'ptq_kind', 'ptq_version', 'history':
                 g.attrs[a] = f.attrs[a]
@@ -450,6 +457,22 @@ def rotated(model):
     projector = "visual/merger/mlp/2" if encoder == "visual" else "multi_modal_projector/linear_2"
     assert "online_hadamard" in turned[projector].attrs and "online_hadamard" not in language[projector].attrs
     assert abs(language[projector]["weight"][()] - before[projector]["weight"][()]).max() > 1e-2
+
+
+def turned_encoder(model):
+    before, turned, language = (h5py.File(n) for n in (model, "turned.h5", "language.h5"))
+    visual, text = "visual/blocks/0/attn/q_proj/weight", "model/layers/0/self_attn/q_proj/weight"
+    for n, changes in (visual, (1, 0)), (text, (1, 1)):
+        for f, change in zip((turned, language), changes):
+            assert (abs(f[n][()] - before[n][()]).max() > 1e-2) == change, n
+    assert (turned["visual/blocks/1/norm2/weight"][()] == 1).all()  # folded
+    assert "online_hadamard" in turned["visual/blocks/0/mlp/down_proj"].attrs
+
+
+def window_scales():
+    with h5py.File("msq.h5") as f:
+        names = "model/layers/0/mlp/up_proj", "visual/blocks/0/mlp/up_proj", "visual/merger/mlp/2"
+        print(*(len(f[g + "/act_scale"]) for g in names))
 
 
 def rotation():

@@ -39,6 +39,9 @@ ROWS = {
                         dict(vision_feature_layer=-1, vision_feature_select_strategy="full", projector_hidden_act="relu")),
     "qwen2-vl": ("Qwen2VL", dict(depth=2, embed_dim=24, num_heads=2, hidden_size=32, mlp_ratio=2, patch_size=5), "Qwen2VL",
                  dict(rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[1, 2, 1])), dict()),
+    "qwen2.5-vl": ("Qwen2_5_VL", dict(depth=3, hidden_size=24, num_heads=2, out_hidden_size=32, intermediate_size=36,
+                                      patch_size=5, window_size=27, fullatt_block_indexes=[1, 7]), "Qwen2_5_VL",
+                   dict(rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[2, 1, 1])), dict()),
     "llava-siglip": ("SiglipVision", dict(image_size=20), "Qwen2", dict(tie_word_embeddings=True),
                      dict(vision_feature_layer=1, vision_feature_select_strategy="full", multimodal_projector_bias=False)),
     "llava-postnorm": ("CLIPVision", dict(image_size=20, hidden_act="gelu"), "Llama", dict(),
@@ -46,16 +49,18 @@ ROWS = {
     "vipllava": ("CLIPVision", dict(image_size=20, hidden_act="gelu"), "Llama", dict(),
                  dict(kind="VipLlava", vision_feature_layer=-1, projector_layernorm_eps=1e-2)),
 }
-GRIDS = (4, 6), (2, 2), (6, 4), (4, 4)    # rows and columns of patches of Qwen2-VL's images
+# Rows and columns of patches of the images of classes with images of any size. Windows of 2 x 2 squares of 2 x 2 patches:
+# several in an image, whole ones and parts of one at both edges; one that is the image, and one smaller.
+GRIDS = {"qwen2_vl": ((4, 6), (2, 2), (6, 4), (4, 4)), "qwen2_5_vl": ((6, 10), (2, 2), (10, 4), (4, 4))}
 # Rows of text between two images; how many tokens of each.
 TEXTS = (3, 4, 5), (0, 2, 1)
 
 
 def configuration(row):
     tower, vision, text, language, whole = row
-    if tower == "Qwen2VL":
-        return transformers.Qwen2VLConfig(vision_config=vision, text_config=TEXT | language, image_token_id=PLACEHOLDER,
-                                          vision_start_token_id=58, vision_end_token_id=59, attn_implementation="eager", **whole)
+    if tower.startswith("Qwen"):
+        return getattr(transformers, tower + "Config")(vision_config=vision, text_config=TEXT | language, image_token_id=PLACEHOLDER,
+            vision_start_token_id=58, vision_end_token_id=59, attn_implementation="eager", **whole)
     whole = {k: v for k, v in whole.items() if k != "postnorm"}
     return getattr(transformers, whole.pop("kind", "Llava") + "Config")(
         vision_config=getattr(transformers, tower + "Config")(**TOWER | vision),
@@ -108,7 +113,7 @@ def path_of(name):
 
 def depth(config):
     """How many blocks of the encoder the features pass."""
-    if config.model_type == "qwen2_vl":
+    if config.model_type in GRIDS:
         return config.vision_config.depth
     n, layer = config.vision_config.num_hidden_layers, config.vision_feature_layer
     return layer if layer >= 0 else n + 1 + layer
@@ -155,15 +160,15 @@ def watch(model, modality, seen):
 def images_of(config, generator):
     """Images, their grids of patches, how many tokens each has, and the rescaled and normalized pixels."""
     v = config.vision_config
-    if config.model_type == "qwen2_vl":
-        grids = GRIDS
+    if config.model_type in GRIDS:
+        grids = GRIDS[config.model_type]
         features = [h * w // v.spatial_merge_size ** 2 for h, w in grids]
     else:
         side = v.image_size // v.patch_size
         grids = [(side, side)] * 4
         skipped = getattr(config, "vision_feature_select_strategy", "default") == "default"
         features = [side * side + (v.model_type == "clip_vision_model") - skipped] * 4
-    rest = 0 if config.model_type == "qwen2_vl" else v.image_size % v.patch_size
+    rest = 0 if config.model_type in GRIDS else v.image_size % v.patch_size
     images = [torch.randint(0, 256, (h * v.patch_size + rest, w * v.patch_size + rest, 3), generator=generator).numpy().astype("u1")
               for h, w in grids]
     pixels = [torch.tensor(((i.astype("f4") / 255 - np.float32(0.5)) / np.float32(0.25)).transpose(2, 0, 1)) for i in images]
@@ -174,7 +179,7 @@ def run(model, exact, ids, pixels, grids):
     """The logits of a sequence, its loss in double, and its positions where they have three numbers."""
     ids, c = torch.tensor([ids]), model.config
     labels = ids.masked_fill(ids == PLACEHOLDER, -100)
-    if c.model_type != "qwen2_vl":
+    if c.model_type not in GRIDS:
         own = dict(input_ids=ids, pixel_values=torch.stack(pixels))
         return model(**own).logits[0], exact(**own, labels=labels).loss, None
     p, m, t = c.vision_config.patch_size, c.vision_config.spatial_merge_size, c.vision_config.temporal_patch_size
@@ -217,7 +222,7 @@ def write(path, row):
     text["architectures"] = [type(model).__name__]
     if postnorm:
         text["vision_config"]["model_type"] = "postnorm_vision_model"
-    merges = config.model_type == "qwen2_vl"
+    merges = config.model_type in GRIDS
     processor = dict(image_processor_type="Qwen2VLImageProcessor" if merges else "CLIPImageProcessor", do_resize=False,
                      **(dict(patch_size=5, merge_size=2, temporal_patch_size=2) if merges else dict(do_center_crop=False)), do_rescale=True,
                      rescale_factor=1 / 255, do_normalize=True, image_mean=[0.5] * 3, image_std=[0.25] * 3)
