@@ -3,7 +3,8 @@
 #
 # COUNT is the number of made-up items of a task (default: 200). MODEL is a folder of a model for transformers, whose
 # tokenizer has an EOS. TEXT is a text (default: TinyStories of the trial data), ITEMS the number of questions of a set
-# (default: 40), and BOUND the largest difference of log-likelihoods, in nats (default: 1e-4).
+# (default: 40), and BOUND the largest difference of log-likelihoods, in nats (default: 1e-4). BOS is yes for models
+# to which the harness gives a BOS (Gemma).
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"
 need_peers lm_eval datasets h5py pyarrow
@@ -36,7 +37,7 @@ else
 	peer sentences "$text" "$items"
 	for task in arc_easy openbookqa winogrande lambada; do
 		questions-import --task $task $task-real.jsonl -o $task-real-questions.jsonl
-		eval-choice -q --bos no --greedy --questions $task-real-questions.jsonl m.h5 -o $task.h5 >x
+		eval-choice -q --bos "${BOS:-no}" --greedy --questions $task-real-questions.jsonl m.h5 -o $task.h5 >x
 		said=$(peer scores $task "$model" "${BOUND:-1e-4}")
 		ok "$task: the harness's results and likelihoods: $said" test -n "$said"
 	done

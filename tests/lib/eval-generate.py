@@ -277,7 +277,7 @@ def made_up():
     """100 answers, as a model might write them."""
     r = np.random.default_rng(11)
     numbers = ["7", "-3", "1,234", "$5", "$1,000.50", "0.5", "12.", "3.14.", "$", "..", "0", "-"]
-    pieces = [" so ", "####", ".", "\n", " = ", "\u00e9", "\u0663"] + 2 * ["#### ", "The answer is "]
+    pieces = [" so ", "####", ".", "\n", " = ", "\u00e9", "\u0663"] + 3 * ["#### ", "The answer is "]
     says, right = [], []
     for _ in range(100):
         n = int(r.integers(1, 6))

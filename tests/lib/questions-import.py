@@ -198,9 +198,10 @@ def real(name, path, count):
 
 
 def sentences(path, count):
-    """Items of winogrande and lambada from the sentences of a text."""
+    """Items of winogrande and lambada from the sentences of a text. The harness reads special tokens in texts."""
     text = " ".join(open(path).read().split())
-    s = [t for t in re.split(r"(?<=[.!?]) ", text) if 8 <= len(t.split()) <= 40 and "_" not in t][: int(count)]
+    s = re.split(r"(?<=[.!?]) ", text)
+    s = [t for t in s if 8 <= len(t.split()) <= 40 and not re.search("_|<[|]", t)][: int(count)]
     r, w = random.Random(2), []
     for t in s:
         words = t.split()
