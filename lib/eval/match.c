@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/names.h"
 #include "text/regex.h"
 
 /* The harness takes a group of its patterns; here the whole match is that group. */
@@ -30,15 +31,7 @@ const struct match *match_of(const char *name)
 
 char *match_names(void)
 {
-	char *list = xformat("%s", matches->name);
-
-	for (const struct match *m = matches + 1; m->name; m++) {
-		char *longer = xformat("%s, %s", list, m->name);
-
-		free(list);
-		list = longer;
-	}
-	return list;
+	return names_of_rows(matches, sizeof *matches);
 }
 
 /* Removes what is ignored in numbers, in the order of the harness. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/error.h"
+#include "base/names.h"
 #include "base/number.h"
 #include "io/contents.h"
 #include "io/part.h"
@@ -165,22 +166,6 @@ static struct shape of_config(const struct config *c)
 	return y;
 }
 
-/* The names of n rows of a table, separated by commas. The name is the first member of a row. */
-static char *names_of(size_t n, size_t size, const void *rows)
-{
-	char *y = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		const char *name = *(const char *const *)((const char *)rows + i * size);
-		char *before = y;
-
-		y = before ? xformat("%s, %s", before, name) : xformat("%s", name);
-		free(before);
-	}
-	return y;
-}
-#define ROWS_OF(table) names_of(sizeof table / sizeof *table - 1, sizeof *table, table)
-
 static struct shape of_path(const char *path)
 {
 	struct stat st;
@@ -189,7 +174,7 @@ static struct shape of_path(const char *path)
 
 	if (stat(path, &st))
 		misuse("--models: '%s' is neither a folder, nor a file, nor one of %s", path,
-			ROWS_OF(shapes));
+			names_of_rows(shapes, sizeof *shapes));
 	if (S_ISDIR(st.st_mode)) {
 		char *name = xformat("%s/config.json", path);
 		size_t n;
@@ -300,7 +285,7 @@ struct table roofline_table(const struct roofline *r)
 	for (size_t k = 0; k < on.n; k++)
 		if (!accelerator_of(on.item[k]))
 			misuse("--hardware: '%s' is not known; known are %s", on.item[k],
-				ROWS_OF(accelerators));
+				names_of_rows(accelerators, sizeof *accelerators));
 	for (size_t i = 0; i < models.n; i++) {
 		struct row row = { .model = models.item[i], .shape = shape_of(models.item[i]) };
 

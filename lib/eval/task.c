@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/names.h"
 #include "eval/json_lines.h"
 #include "eval/task_text.h"
 #include "text/strip.h"
@@ -271,15 +272,7 @@ const struct task *task_of(const char *name)
 
 char *task_names(void)
 {
-	char *list = xformat("%s", tasks->name);
-
-	for (const struct task *t = tasks + 1; t->name; t++) {
-		char *longer = xformat("%s, %s", list, t->name);
-
-		free(list);
-		list = longer;
-	}
-	return list;
+	return names_of_rows(tasks, sizeof *tasks);
 }
 
 /* ---- questions ---- */

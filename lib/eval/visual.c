@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/names.h"
 #include "base/number.h"
 #include "base/size.h"
 #include "vision/processor.h"
@@ -40,8 +41,8 @@ static const struct visual rows[] = {
 		{ 28, 3584, 512, 18944, 152064 } },
 	{ "glm-4v-9b", "post", FIXED, 63, 1792, 15360, 14, 1, 6401, 6401, 1600, 0,
 		4096 * (4 * 1792 + 4096 + 3 * 13696), 0, { 40, 4096, 256, 13696, 151552 } },
+	{ NULL },
 };
-enum { ROWS = sizeof rows / sizeof *rows };
 
 static size_t tiles(size_t side)
 {
@@ -105,15 +106,6 @@ static void add_row(struct table *t, const struct visual *v, size_t side)
 		2 * visual * (language + words) });
 }
 
-static char *known(void)
-{
-	char *y = xformat("%s", rows->name);
-
-	for (size_t i = 1; i < ROWS; i++)
-		y = xformat("%s, %s", y, rows[i].name);	/* ends the program */
-	return y;
-}
-
 static void add_images(struct table *t, const struct visual *v, const char *images)
 {
 	char *copy = xformat("%s", images), *rest = copy, *item;
@@ -139,16 +131,17 @@ struct table visual_table(const char *models, const char *images)
 	struct table t = { .columns = sizeof column / sizeof *column, .column = column };
 	char *copy = models ? xformat("%s", models) : NULL, *rest = copy, *item;
 
-	for (size_t i = 0; !models && i < ROWS; i++)
-		add_images(&t, &rows[i], images);
+	for (const struct visual *v = rows; !models && v->name; v++)
+		add_images(&t, v, images);
 	while (models && (item = strsep(&rest, ","))) {
-		size_t i = 0;
+		const struct visual *v = rows;
 
-		while (i < ROWS && strcmp(rows[i].name, item))
-			i++;
-		if (i == ROWS)
-			misuse("--models: '%s' has no row of --table visual; known are %s", item, known());
-		add_images(&t, &rows[i], images);
+		while (v->name && strcmp(v->name, item))
+			v++;
+		if (!v->name)
+			misuse("--models: '%s' has no row of --table visual; known are %s", item,
+				names_of_rows(rows, sizeof *rows));
+		add_images(&t, v, images);
 	}
 	free(copy);
 	return t;

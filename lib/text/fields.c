@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/names.h"
 
 static const json_t *present(const json_t *v)
 {
@@ -47,20 +48,6 @@ const char *field_required(const char *name, const json_t *o, const char *key)
 
 struct fields_walk { const char *name, *what, *list; const struct field_row *rows; void *to; };
 
-/* The types of the rows, separated by commas. */
-static char *known(const struct field_row *rows)
-{
-	char *y = xformat("Sequence");
-
-	for (const struct field_row *r = rows; r->type; r++) {
-		char *before = y;
-
-		y = xformat("%s, %s", before, r->type);
-		free(before);
-	}
-	return y;
-}
-
 static void walk(const struct fields_walk *w, const json_t *o, int depth)
 {
 	const char *type;
@@ -85,7 +72,8 @@ static void walk(const struct fields_walk *w, const json_t *o, int depth)
 			r->read(w->name, o, w->to);
 			return;
 		}
-	die("%s: %s %s is not supported, expected one of %s", w->name, w->what, type, known(w->rows));
+	die("%s: %s %s is not supported, expected one of Sequence, %s", w->name, w->what, type,
+		names_of_rows(w->rows, sizeof *w->rows));
 }
 
 void field_parts(const char *name, const json_t *root, const char *what, const char *list,
