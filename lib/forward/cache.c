@@ -118,6 +118,11 @@ void cache_round(const struct cache_format *f, size_t head_dim, size_t rows, siz
 	}
 }
 
+size_t cache_bytes(const struct stack *s, size_t capacity)
+{
+	return 2 * s->blocks * capacity * s->kv_heads * s->head_dim * sizeof(float);
+}
+
 struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity)
 {
 	size_t width = s->kv_heads * s->head_dim;

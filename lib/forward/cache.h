@@ -48,6 +48,8 @@ struct cache {
 };
 struct cache cache_make(const struct stack *s, size_t sequences, size_t capacity);
 void cache_free(struct cache *c);
+/* Bytes of the keys and values of a sequence. */
+size_t cache_bytes(const struct stack *s, size_t capacity);
 
 /* Copies the first tokens of the only slot of `from` to slot n, for all blocks. */
 void cache_copy(struct cache *c, size_t n, const struct cache *from, size_t blocks, size_t tokens);

@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "forward/sample.h"
 
 /* Constants, not options. TOKENS: of a prompt in one step; results depend on it. PREFIX: fewest common tokens
  * that are computed once. */
@@ -85,24 +86,6 @@ static void read_tokens(const struct job *j, const struct prompt_tokens *s, size
 	}
 }
 
-/* The most likely id. */
-static int32_t likeliest(const struct job *j, const float *logit)
-{
-	const size_t vocab = j->model->config->vocab;
-	float not_finite = 0;		/* x - x is 0, or NaN for NaN and infinity */
-	size_t top = 0;
-
-	#pragma omp simd reduction(+:not_finite)
-	for (size_t i = 0; i < vocab; i++)
-		not_finite += logit[i] - logit[i];
-	if (not_finite != 0)
-		die("%s: logits are not finite: numbers of the model overflow", j->g->name);
-	for (size_t i = 1; i < vocab; i++)
-		if (logit[i] > logit[top])
-			top = i;
-	return (int32_t)top;
-}
-
 static bool ends_texts(const struct generate *g, int32_t id)
 {
 	for (size_t i = 0; i < g->ends; i++)
@@ -115,10 +98,12 @@ static bool ends_texts(const struct generate *g, int32_t id)
 static bool append(const struct job *j, size_t prompt, const float *logit)
 {
 	const struct generate *g = j->g;
-	const size_t positions = j->model->config->positions;
+	const size_t positions = j->model->config->positions, vocab = j->model->config->vocab;
 	struct generated *y = &j->y[prompt];
-	const int32_t id = likeliest(j, logit);
+	int32_t id;
 
+	sample_check(g->name, vocab, logit);
+	id = sample_one(vocab, logit, 0, 0);
 	if (ends_texts(g, id)) {
 		y->end = GENERATED_EOS;
 		return true;
@@ -237,7 +222,6 @@ void generate(const struct resident *r, const struct generate *g, size_t n, cons
 	struct generated y[n])
 {
 	const struct config *c = r->config;
-	const struct stack *last = config_last(c);
 	struct job j = { .model = r, .g = g, .prompt = p, .y = y, .n = n, .common = common_tokens(n, p) };
 	size_t slots;
 	int groups;
@@ -251,8 +235,7 @@ void generate(const struct resident *r, const struct generate *g, size_t n, cons
 		j.capacity = min(j.capacity, c->positions);
 	read_prefix(&j);
 	/* A thread runs a group if there are several; all threads share the products of one group. */
-	slots = max(1, g->memory / (2 * last->blocks * j.capacity * last->kv_heads * last->head_dim *
-		sizeof *j.prefix.k));
+	slots = max(1, g->memory / cache_bytes(config_last(c), j.capacity));
 	groups = threads_for(min(ceil_div(n, g->together), slots));
 	j.together = min(min(g->together, n), max(1, slots / (size_t)groups));
 	#pragma omp parallel num_threads(groups)

@@ -8,6 +8,9 @@
  * The ids of a prompt do not depend on the prompts that run with it, on the number of slots or on the number
  * of threads: a prompt is read by itself, in pieces of constant size, and the rows of later steps are apart
  * (forward/batch.h).
+ *
+ * Calling sequence: resident_open(), with PRODUCT_FEW rows (forward/execution.h); generate(); free() the ids;
+ * resident_close().
  */
 #ifndef FORWARD_GENERATE_H
 #define FORWARD_GENERATE_H

@@ -14,6 +14,17 @@
 enum { SEQUENCES = 32 };
 static const size_t CACHE = (size_t)1 << 30;
 
+void sample_check(const char *name, size_t vocab, const float logit[vocab])
+{
+	float not_finite = 0;		/* x - x is 0, or NaN for NaN and infinity */
+
+	#pragma omp simd reduction(+:not_finite)
+	for (size_t i = 0; i < vocab; i++)
+		not_finite += logit[i] - logit[i];
+	if (not_finite != 0)
+		die("%s: logits are not finite: numbers of the model overflow", name);
+}
+
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u)
 {
 	double sum = 0, part = 0;
@@ -43,14 +54,9 @@ static void draw(const char *name, const struct config *c, size_t sequences,
 	const struct random_stream *random, size_t first, size_t stride)
 {
 	for (size_t s = 0; s < sequences; s++) {
-		float *y = logits[s], not_finite = 0;	/* x - x is 0, or NaN for NaN and infinity */
+		float *y = logits[s];
 
-		#pragma omp simd reduction(+:not_finite)
-		for (size_t i = 0; i < c->vocab; i++)
-			not_finite += y[i] - y[i];
-		if (not_finite != 0)
-			die("%s: logits are not finite: numbers of the model overflow", name);
-
+		sample_check(name, c->vocab, y);
 		if (c->bos >= 0)
 			y[c->bos] = -INFINITY;
 		if (c->vision.class)	/* it would need an image */
@@ -113,7 +119,7 @@ void sample_tokens(const struct part *part, const struct config *c, const struct
 		.random = random_open(seed, "sample-tokens"), .length = length, .sequences = sequences,
 		.n = n, .id = id };
 
-	one = 2 * last->blocks * ctx * last->kv_heads * last->head_dim * sizeof(float);
+	one = cache_bytes(last, ctx);
 	max = one && one < CACHE ? min(SEQUENCES, CACHE / one) : 1;
 	batches = (sequences + max - 1) / max;
 	together = j.together = (sequences + batches - 1) / batches;

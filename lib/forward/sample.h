@@ -14,6 +14,9 @@
 #include "io/part.h"
 #include "model/config.h"
 
+/* Fatal error if a logit is not finite. name: of the model's file. */
+void sample_check(const char *name, size_t vocab, const float logit[vocab]);
+
 /* One id from p ∝ exp(logit / temperature), by the inverse distribution function at u in [0, 1). An id with
  * the logit -infinity is never drawn. Temperature 0: the most likely id (ties: the lowest id). */
 int32_t sample_one(size_t vocab, const float logit[vocab], double temperature, double u);
