@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "text/regex.h"
+#include "text/strip.h"
 
 /* The harness takes a group of its patterns; here the whole match is that group. */
 #define NUMBER "-?[0-9.,]+"
@@ -34,7 +35,7 @@ char *match_names(void)
 	return names_of_rows(matches, sizeof *matches);
 }
 
-/* Removes what is ignored in numbers, in the order of the harness. */
+/* Numbers in their form (match.h), by the steps of the harness in its order. */
 static void form_number(char *text)
 {
 	char *to = text, *mark = NULL;
@@ -55,28 +56,12 @@ static void form_number(char *text)
 		text[n - 2] = '\n', text[n - 1] = '\0';
 }
 
-static bool is_space(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static void form_text(char *text)
-{
-	size_t n = strlen(text), first = 0;
-
-	while (n && is_space(text[n - 1]))
-		n--;
-	while (first < n && is_space(text[first]))
-		first++;
-	memmove(text, text + first, n - first);
-	text[n - first] = '\0';
-}
-
 char *match_form(const struct match *m, const char *text)
 {
-	char *y = xformat("%s", text);
+	char *y = m->numbers ? xformat("%s", text) : strip(text);
 
-	(m->numbers ? form_number : form_text)(y);
+	if (m->numbers)
+		form_number(y);
 	return y;
 }
 

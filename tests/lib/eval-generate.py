@@ -101,6 +101,7 @@ CASES = [
     ("exact", " Paris", None, "Paris", None, "Paris", "Paris", 1, 1),
     ("exact", " Paris.", None, "Paris", None, "Paris.", "Paris.", 0, 1),
     ("exact", " Paris.", ["."], " Paris ", " Paris", "Paris", "Paris", 1, 1),
+    ("exact", " Paris\u00a0", None, "\u2003Paris", None, "Paris", "Paris", 1, 1),
     ("exact", " paris", None, "Paris", None, "paris", "paris", 0, 0),
     ("exact", "Par", None, "Paris", None, "Par", "Par", 0, 0),
 ]
