@@ -20,10 +20,11 @@ static const struct tool tool = {
 	.max_operands = SIZE_MAX,
 	.optional = true,
 	.about = "Reads records of eval-ppl -o: first those of a method, one for each draw, then as many "
-		"of its base, in the same order of draws. All are of the same windows of one text. Prints "
-		"the mean of nll and kl, and of their differences from the reference and from the base, "
-		"with its standard error, which counts draws and windows as random, its degrees of freedom "
-		"and its two parts. separated: whether the mean differs from 0.",
+		"of its base, in the same order of draws. Draws differ in calibration windows, signs of "
+		"rotations or damping, equal for both methods. All are of the same windows of one text. "
+		"Prints the mean of nll and kl, and of their differences from the reference and from the "
+		"base, with its standard error, which counts draws and windows as random, its degrees of "
+		"freedom and its two parts. separated: whether the mean differs from 0; - with one draw.",
 	.examples = "  eval-compare gar-?.h5 none-?.h5",
 };
 
@@ -32,7 +33,7 @@ int main(int argc, char *argv[])
 	double confidence;
 	bool json;
 	const struct option_row rows[] = {
-		{ 0, "confidence", OPTION_REAL(&confidence), "P", "of the verdict, two-sided",
+		{ 0, "confidence", OPTION_REAL(&confidence), "P", "two-sided, of separated",
 			.default_value = "0.95", .min = 0.5, .max = 0.999999 },
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },

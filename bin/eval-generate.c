@@ -3,8 +3,8 @@
  * eval-generate -- generate answers to questions, and measure how many are right
  *
  * The model is read once into memory. Answers are generated greedily, several at once, each with its slot of
- * a KV cache (forward/generate.h). Two filters take an answer out of each text and compare it with the right
- * one (eval/match.h). With an earlier record, also paired differences by question.
+ * a KV cache (forward/generate.h). Two filters extract an answer from each text, which is compared with the
+ * right one (eval/match.h). With an earlier record, also paired differences by question.
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -26,8 +26,9 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Generates an answer to each question greedily and prints, for each task and for all "
 		"questions, the share of right answers by two filters, with standard errors over "
-		"questions. A question is a JSON line with task, context, answer, match and until. -o "
-		"stores the answers.",
+		"questions. A question is a JSON line with the texts task, context and answer; match, one of "
+		"exact, gsm8k and gsm8k-cot; and until, an array of texts that end the answer (optional). "
+		"-o stores the answers.",
 	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \",' \\\n"
 		"    '\"answer\": \"time\", \"match\": \"exact\", \"until\": [\" \"]}' > answers.jsonl\n"
 		"  eval-generate --questions answers.jsonl --max 8 model.h5 -o answers.h5\n"
@@ -135,7 +136,7 @@ int main(int argc, char *argv[])
 		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },
 		{ 0, "max", OPTION_SIZE(&set.max), "N", "most tokens of an answer", .default_value = "256",
 			.min = 1, .max = 1 << 20 },
-		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "TEXT ends answers too" },
+		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "TEXT also ends an answer" },
 		{ 0, "bos", OPTION_ENUM(enum bos, &set.bos, bos_names), NULL,
 			"whether contexts begin with a BOS", .default_value = "auto" },
 		{ 0, "special", OPTION_BOOL(&set.special), NULL,

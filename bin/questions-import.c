@@ -21,7 +21,8 @@ static const struct tool tool = {
 	.about = "ITEMS is a file of a public set: JSON lines, or for mmlu and ceval also CSV. The result "
 		"has a question per item, for eval-choice, or for eval-generate (gsm8k, gsm8k_cot). "
 		"Prompts are those of lm-evaluation-harness. Tasks: arc_easy, arc_challenge, hellaswag, "
-		"piqa, winogrande, boolq, openbookqa, lambada, mmlu, ceval, gsm8k, gsm8k_cot.",
+		"piqa, winogrande, boolq, openbookqa, lambada, mmlu, ceval, gsm8k, gsm8k_cot. The last four "
+		"have --examples, or -n 0.",
 	.examples = "  echo '{\"question\": \"Which one is hot?\", \"answerKey\": \"B\", \"choices\":' \\\n"
 		"    '{\"label\": [\"A\", \"B\"], \"text\": [\"ice\", \"fire\"]}}' > items.jsonl\n"
 		"  questions-import --task arc_easy items.jsonl -o questions.jsonl\n"
@@ -34,11 +35,11 @@ int main(int argc, char *argv[])
 	size_t limit, n;
 	struct task_settings set = { 0 };
 	const struct option_row rows[] = {
-		{ 0, "task", OPTION_TEXT(&name), "NAME", "the set, and how its questions are put" },
+		{ 0, "task", OPTION_TEXT(&name), "NAME", "the set and its prompt (required)" },
 		{ 0, "examples", OPTION_FILE(&examples), "FILE",
-			"items whose answers are shown in a prompt" },
+			"items that come before a prompt, with answers" },
 		{ 'n', "number", OPTION_SIZE(&set.number), "N",
-			"examples in a prompt (default: the task's)" },
+			"examples before a prompt (default: the task's)" },
 		{ 0, "subject", OPTION_TEXT(&set.subject), "TEXT", "subject of items that have none" },
 		{ 0, "limit", OPTION_SIZE(&limit), "N", "only the first N items (default: all)" },
 		{ 0, "equal", OPTION_BOOL(&set.equal), NULL, "accept items with equal choices" },
@@ -55,9 +56,9 @@ int main(int argc, char *argv[])
 	if (!set.task)
 		misuse("--task is '%s', expected one of %s", name, task_names());
 	if (!set.task->examples)
-		option_refuse("examples number", set.task->name);
+		option_refuse("examples number", name);
 	if (!set.task->description)
-		option_refuse("subject", set.task->name);
+		option_refuse("subject", name);
 	if (!option_given("number"))
 		set.number = set.task->examples;
 	if (set.number && !examples)

@@ -79,6 +79,8 @@ refused 'an answer that is not a text' "'answer' is not a text" "{$q, \"answer\"
 refused 'no match' "'match' is missing" "{$q, \"answer\": \"b\"}"
 refused 'an unknown match' "'match' is 'gsm', expected one of gsm8k, gsm8k-cot, exact" \
 	"{$q, \"answer\": \"b\", \"match\": \"gsm\"}"
+is 'every match is in --help and in the page' \
+	"$(unnamed eval-generate --questions bad.jsonl llama-gqa.h5)" ''
 refused 'until that is no array' "'until' is not an array, or empty, expected an array of texts" \
 	"{$q, \"answer\": \"b\", \"match\": \"exact\", \"until\": \"x\"}"
 refused 'until without a text' "'until' is not an array, or empty" \

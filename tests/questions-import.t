@@ -161,6 +161,7 @@ no 'CSV of a task without it' 1 'rows.csv:1: is not valid JSON' questions-import
 no 'no task' 2 '--task NAME is expected' questions-import items.jsonl
 no 'an unknown task' 2 "--task is 'arc', expected one of arc_easy, arc_challenge, .*, gsm8k_cot" \
 	questions-import --task arc items.jsonl
+is 'every task is in --help and in the page' "$(unnamed questions-import --task - items.jsonl)" ''
 no 'examples of a task without them' 2 'piqa does not use it' questions-import --task piqa --examples x items.jsonl
 no 'a subject of a task without it' 2 'piqa does not use it' questions-import --task piqa --subject x items.jsonl
 warns 'examples that are not used' 'without effect here: --examples .-n 0.' \

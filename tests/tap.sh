@@ -49,6 +49,16 @@ no() {
 		} >&2
 	fi
 }
+# unnamed TOOL ARGUMENT...: the command fails with "expected one of A, B, ...". Prints the names that are not in --help
+# or not in the page of the tool
+unnamed() {
+	names=$("$@" 2>&1 </dev/null | sed -n 's/.*expected one of //p' | tr -d ',')
+	[ -n "$names" ] || echo "no names"
+	for name in $names; do
+		"$1" --help | grep -qw -e "$name" || echo "--help: $name"
+		sed 's/\\-/-/g' "$top/docs/man/$1.1" | grep -qw -e "$name" || echo "page: $name"
+	done
+}
 # warns NAME PATTERN COMMAND...: the command succeeds and prints one warning, which matches the pattern
 warns() {
 	n=$((n + 1)); what=$1 pattern=$2; shift 2
