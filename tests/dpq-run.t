@@ -375,7 +375,7 @@ no 'an unknown activation format' 2 "act-format: there is no format 'int9'" \
 	run --hessian hess.h5 --act-format int9 layer.h5
 no 'an unknown scale type' 2 "scale-dtype: 'fp8' is not one of f32, bf16, f16, e8m0, e4m3fn, u8" \
 	run --compensate none --scale-dtype fp8 layer.h5
-no 'integer scales without a unit' 2 'scale-dtype: scales in u8 count units of the second scale of a layer' \
+no 'integer scales without a unit' 2 'scale-dtype: scales in u8 multiply the second scale of a layer' \
 	run --compensate none --scale-dtype u8 layer.h5
 no 'a scale type that the storage format does not have' 2 'scale-dtype: mxfp4 has scales in e8m0, not in f32; e2m1' \
 	run --compensate none --storage mxfp4 --scale-dtype f32 layer.h5

@@ -344,7 +344,7 @@ for v in half:1.5 zero:0 large:256; do
 	refused "u8-${v%:*}" "up_proj/scale: holds ${v#*:}, which is not a number of u8|expected positive" of_model
 done
 refused u8-alone \
-	'up_proj/scale: counts units of scale8 .scale_dtype u8., but attribute compute names no format' of_model
+	'up_proj/scale: multiplies scale8 .scale_dtype u8., but attribute compute names no format' of_model
 refused half-e4m3 'scale_tensor: is missing' of_model
 for f in mxfp4 nvfp4; do
 	exmy-pack -q $f.h5 -o $f-packed.h5

@@ -5,9 +5,11 @@
  * Types are rows of a table. For a type that is divided, each tensor has a float that divides its scales, so
  * that the largest scale can be the largest number of the type. Scales are rounded to nearest. Only e8m0 is
  * rounded down from the range of a group, so that the largest number of the group is in the last octave of
- * the format (num/format.h). A type may be restricted to fewer significant bits. Scales in u8 are integers,
- * which are scales only in the unit of a second scale, that of a compute format (quant/linear.h). With codes
- * that are integers and the compute format int8, weights are then integers without any rounding.
+ * the format (num/format.h). A type may be restricted to fewer significant bits.
+ *
+ * Scales in u8 are integers. They multiply a second scale s₈, so only layers with a compute format
+ * (quant/linear.h) can have them: w = (code - zero) · scale · s₈. If codes are integers too, so is w / s₈,
+ * and the compute format int8 needs no rounding.
  *
  * Sources: OCP Microscaling Formats (MX) 1.0, sections 5.4 and 6.3; for u8 QServe (Lin et al. 2024, section
  * 4.1).
@@ -23,10 +25,10 @@ extern const char *const scale_types[];		/* names by number, NULL-terminated */
 
 struct scale_kind {
 	int bits;
-	double min, step, max;	/* smallest number; last place of 1; largest number */
+	double min, step, max;		/* smallest number; last place of 1; largest number */
 	bool power;			/* powers of two only, rounded down */
 	bool divided;			/* scales have a divisor per tensor */
-	bool units;			/* scales count units of a second scale */
+	bool units;			/* scales multiply a second scale, s₈ */
 };
 extern const struct scale_kind scale_kinds[];	/* by number */
 /* The numbers of the type with at most `bits` significant bits; 0: all of them. */

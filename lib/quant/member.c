@@ -158,7 +158,7 @@ static bool scales_of_type(const struct linear *l, size_t n, const void *x, char
 	const float *scale = x;
 
 	if (t->units && !l->compute.kind) {
-		snprintf(why, MEMBER_WHY, "counts units of scale8 (scale_dtype %s), but attribute compute "
+		snprintf(why, MEMBER_WHY, "multiplies scale8 (scale_dtype %s), but attribute compute "
 			"names no format", scale_types[l->storage.scales]);
 		return false;
 	}

@@ -38,8 +38,8 @@ static void decide_scales(struct solver *s, bool type_given, enum scale_type typ
 		misuse("--scale-dtype: %s has scales in %s, not in %s; e2m1 has the same values under any",
 			s->storage.name, scale_types[own], scale_types[type]);
 	if (scale_kinds[s->storage.scales].units && !s->compute.kind)
-		misuse("--scale-dtype: scales in %s count units of the second scale of a layer, which only a "
-			"layer with a compute format has", scale_types[s->storage.scales]);
+		misuse("--scale-dtype: scales in %s multiply the second scale of a layer (scale8), which "
+			"only a layer with a compute format has", scale_types[s->storage.scales]);
 	s->storage.scale_bits = (int)bits;
 	if (s->storage.group && !group_given)
 		s->group = s->storage.group;
