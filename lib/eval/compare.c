@@ -55,7 +55,7 @@ static void check_record(const struct part *record, const struct shape *s)
 	check_same(record, s, "/window", &s->window);
 	if (part_has(record, "/nll_of_reference") != (s->reference.data != NULL))
 		die("%s: /nll_of_reference: is %s, unlike in %s: expected records with the same --reference",
-			part_name(record), s->reference.data ? "missing" : "there", part_name(s->first));
+			part_name(record), s->reference.data ? "missing" : "present", part_name(s->first));
 	if (s->reference.data)
 		record_check_reference(record, s->n, s->reference.data);
 }
@@ -75,7 +75,7 @@ static void means_of(const struct shape *s, const double x[s->n], const double *
 		d[window[i]] += (less ? x[i] - less[i] : x[i]) / s->targets[window[i]];
 }
 
-/* A number: what the record has, less that of the base or of the reference. */
+/* A row of the table: a dataset of the method's records, minus that of the base or of the reference. */
 enum less { NOTHING, BASE, REFERENCE };
 static const struct row { const char *name, *path; enum less less; bool referenced; } rows[] = {
 	{ "nll", "/nll_of_target", NOTHING, false },

@@ -23,8 +23,8 @@
 
 /*
  * record: the records of the method, one a draw, then those of its base in the same draws. confidence: of the
- * verdict in column `separated`: yes, no, or - (no verdict) for one draw, for equal numbers in all draws and
- * windows, and for nll and kl, which are no differences.
+ * verdict in column `separated`, yes or no; "-", no verdict, for one draw, for equal numbers in all draws and
+ * windows, and for nll and kl, which are not differences.
  *
  * Fatal errors: a record is of other targets, other windows or another reference than the first; it has no
  * /window, as those of version 1.0; some records have a reference and others have none.

@@ -14,16 +14,16 @@
 
 enum { LETTERS = 4 };
 
-/* An item, and what its row makes of it. Texts of the item may be added for the template. */
+/* An item, and the parts of its question. read() may add members to the item, for the template. */
 struct reading {
 	const struct task *task;
-	bool example;			/* only its answer is needed, not that it is scored */
+	bool example;			/* of a prompt: only its answer is used */
 	json_t *item;
 	json_t *choices;		/* texts */
 	json_t *contexts;		/* texts, or NULL */
 	json_t *options;		/* the choices in the prompt, or NULL */
 	size_t gold;
-	char *answer;			/* that is generated, or NULL */
+	char *answer;			/* of a question whose answer is generated, or NULL */
 };
 
 /* ---- the right choice ---- */
@@ -213,7 +213,7 @@ static void read_solution(struct reading *r)
 		die("'%s' has no number after '####'", r->task->gold);
 }
 
-/* The same; the answer is the number. Examples may have another answer in the member `target`. */
+/* The same, but the answer is the number only. An example may have its answer in the member `target`. */
 static void read_number(struct reading *r)
 {
 	char *mark, *number;
@@ -277,7 +277,7 @@ char *task_names(void)
 
 /* ---- questions ---- */
 
-/* Cleans the choices, and checks what is scored. */
+/* Cleans the choices. Checks them or, if they are letters, the options: none is empty, no two are equal. */
 static void check_choices(struct reading *r, bool equal)
 {
 	json_t *list = json_array(), *shown = r->options, *v, *w;

@@ -9,13 +9,13 @@
 #include <jansson.h>
 
 /*
- * Replaces {NAME} by a text of the item, and {NAME:FILTER} by the filtered text; free() it. Filters: strip
- * (text/strip.h), capitalize (text/capitalize.h), blanks (a blank for each underscore). Fatal error if the
- * item has no such text.
+ * Replaces {NAME} by the member NAME of the item, a text, and {NAME:FILTER} by this text after the filter;
+ * free() it. Filters: strip (text/strip.h), capitalize (text/capitalize.h), blanks (a blank for each
+ * underscore). Fatal error if the item has no such text.
  */
 char *task_fill(const char *template, const json_t *item);
 
-/* Removes what WikiHow's texts have in HellaSwag: white space at both ends; " [title]" becomes ". "; what is
- * in brackets on one line is removed; each pair of blanks becomes one. free() it. */
+/* The clean-up of HellaSwag's texts, which are from WikiHow: white space at both ends is removed; " [title]"
+ * becomes ". "; text in brackets on one line is removed; each pair of blanks becomes one. free() it. */
 char *task_clean_wikihow(const char *s);
 #endif

@@ -8,8 +8,8 @@
  *	fixed	one view, resized to the size of the model (Qwen-VL, GLM-4V)
  *	tiles	the largest n of 1, 4 and 9 with n = 1 or s² > n/2 · 448²: n tiles of 448 pixels, and if
  *		n > 1 the whole image (InternVL2)
- *	slices	a x b slices, a b one of m - 1, m, m + 1 but not 1, at most 9, with a/b closest to 1, for
- *		m = min(⌈s²/448²⌉, 9) > 1; and the whole image (MiniCPM-V)
+ *	slices	one view if m = min(⌈s²/448²⌉, 9) is 1. Else n = a b slices and the whole image, for n among
+ *		m - 1, m, m + 1 (above 1, at most 9) and a/b closest to 1 (MiniCPM-V)
  *	pixels	one view, of s rounded to a multiple of 28, from 56 to 3584; t = R/4 (Qwen2-VL)
  *
  * With W weights in the encoder's linear layers, P in those of the projector that each encoder row passes,

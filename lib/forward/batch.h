@@ -26,8 +26,8 @@ struct batch {
 	size_t axes;			/* numbers of a position; 0: 1 */
 	const int32_t *index;		/* for the mask; default: past + row in the sequence */
 	const uint8_t *modality;	/* selects the static scale of inputs (quant/linear.h); default: 0 */
-	bool apart;			/* a row's outputs have the same bits next to any other rows: */
-					/* products have PRODUCT_APART to PRODUCT_FEW rows each */
+	bool apart;			/* the bits of a row's outputs do not depend on the other rows: */
+					/* products have PRODUCT_APART to PRODUCT_FEW rows */
 };
 
 /* The position of every row: b->position, or the default, written to `own`. */

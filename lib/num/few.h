@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * few.h -- products of few rows with a matrix, whose time is that of reading the matrix
+ * few.h -- products of a few rows with a matrix, limited by the time to read the matrix
  *
- * The sum of an output is over lanes, column i in lane i mod 16 (AVX2 and others: 8), then over the lanes.
- * So it depends on its row of x and its row of w only: not on the other rows, their number, or threads. A
- * BLAS copies w before it multiplies, and its sums depend on the number of rows.
+ * An output is summed in 16 lanes (AVX-512) or 8 lanes (AVX2 and others), column i in lane i mod 16 or 8, and
+ * then over the lanes; AVX2 adds the last k mod 8 columns after that. So it depends only on its row of x and
+ * its row of w: not on the other rows, on their number, or on threads. A BLAS copies w before it multiplies,
+ * and its sums depend on the number of rows.
  */
 #ifndef NUM_FEW_H
 #define NUM_FEW_H

@@ -5,12 +5,11 @@
  *	s_j = 2^(u_j / 2), u_j uniform in [0, 1):	X ← X / s, W ← W diag(s)
  *
  * for the outputs of norms, of values and of up projections, and the layers that read them. Dequantized
- * weights lie on the grids of their quantization. The factors of columns in a group are not in the ratio of
- * grid points, so after this the weights are on no grid. With factors up to √2 the largest weight of a group
- * changes by less than half a bit.
+ * weights are on the grids of their quantization. Each column of a group gets another factor, so that the
+ * result is on no grid. With factors up to √2 the largest weight of a group changes by less than half a bit.
  *
- * No factor has an input that is proportional to no output: of down projections after a GELU without a gate,
- * and after an online Hadamard; the head; layers that read no norm.
+ * Columns keep the factor 1 if their input is not proportional to an output: those of down projections after
+ * a GELU without a gate, or after an online Hadamard; of the head; of layers that read no norm.
  */
 #ifndef TRANSFORM_RANDOM_SCALE_H
 #define TRANSFORM_RANDOM_SCALE_H

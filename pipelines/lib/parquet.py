@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """parquet.py FILE... -- prints the rows of Parquet files as JSON lines, for questions-import
 
-It needs pyarrow, which no tool needs otherwise: pip install pyarrow. Rows are read in groups, as the files have them.
+It needs pyarrow, which no tool needs otherwise: pip install pyarrow. Rows are read in batches, so that large files fit.
 """
 import json
 import sys
@@ -31,10 +31,10 @@ def main(paths):
     try:
         for path in paths:
             for row in rows(path, parquet, ArrowInvalid):
-                print(json.dumps(row, ensure_ascii=False))
+                print(json.dumps(row, ensure_ascii=False, allow_nan=False))
         sys.stdout.flush()
-    except TypeError as e:
-        stop(f"{path}: has values that JSON has not: {e}")
+    except (TypeError, ValueError) as e:
+        stop(f"{path}: has values that JSON cannot store: {e}")
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
