@@ -17,15 +17,12 @@ static const double SAME_TOKEN = 0.01;
 
 _Static_assert((int)CHOICE_MARKS <= MARKS, "a table has room for all marks");
 
-/* Index of the largest x[i] / by[i] (ties: the first). by NULL: of x. */
-static size_t largest_at(size_t n, const double x[n], const double *by)
-{
-	size_t top = 0;
+/* ---- accuracies: the answer is the choice with the largest log p per unit of size ---- */
 
-	for (size_t i = 1; i < n; i++)
-		if (by ? x[i] / by[i] > x[top] / by[top] : x[i] > x[top])
-			top = i;
-	return top;
+static size_t one(const char *s)
+{
+	(void)s;
+	return 1;
 }
 
 static size_t bytes_of(const char *s)
@@ -42,24 +39,37 @@ static size_t characters_of(const char *s)
 	return n;
 }
 
-/* A size of a choice without its first blank; a blank alone counts. */
-typedef size_t size_of(const char *s);
-static size_t choice_size(const char *choice, size_of *size)
+/* answer, size: datasets of the record; size NULL: none. */
+static const struct accuracy {
+	enum choice_mark mark;
+	size_t (*size_of)(const char *s);
+	const char *answer, *size;
+} accuracies[] = {
+	{ CHOICE_ACC, one, "/question/answer", NULL },
+	{ CHOICE_ACC_NORM, characters_of, "/question/answer_norm", "/choice/characters" },
+	{ CHOICE_ACC_BYTES, bytes_of, "/question/answer_bytes", "/choice/bytes" },
+};
+enum { ACCURACIES = sizeof accuracies / sizeof *accuracies };
+
+/* The size of a choice without its first blank; a blank alone counts. */
+static size_t size_of(const struct accuracy *a, const char *choice)
 {
-	return size(choice + (choice[0] == ' ' && choice[1]));
+	return a->size_of(choice + (choice[0] == ' ' && choice[1]));
 }
 
-/* The choice with the largest log p per unit of size. */
-static size_t largest_by(const struct question *q, const double log_p[q->choices], size_of *size)
+/* Ties: the first choice. */
+static size_t answer_of(const struct accuracy *a, const struct question *q, const double log_p[q->choices])
 {
-	double *by = xalloc(q->choices, sizeof *by);
-	size_t top;
+	double top = -INFINITY;
+	size_t answer = 0;
 
-	for (size_t i = 0; i < q->choices; i++)
-		by[i] = (double)choice_size(q->choice[i], size);
-	top = largest_at(q->choices, log_p, by);
-	free(by);
-	return top;
+	for (size_t i = 0; i < q->choices; i++) {
+		const double y = log_p[i] / (double)size_of(a, q->choice[i]);
+
+		if (y > top)
+			answer = i, top = y;
+	}
+	return answer;
 }
 
 /* Targets of a continuation; first: number among the targets of all windows. */
@@ -93,14 +103,12 @@ static void take_question(struct choices *c, size_t i, size_t choice, const doub
 		}
 		tokens += t[k].n;
 	}
-	c->mark[CHOICE_ACC][i] = largest_at(q->choices, log_p, NULL) == q->gold;
-	c->mark[CHOICE_ACC_NORM][i] = largest_by(q, log_p, characters_of) == q->gold;
-	c->mark[CHOICE_ACC_BYTES][i] = largest_by(q, log_p, bytes_of) == q->gold;
+	for (const struct accuracy *a = accuracies; a < accuracies + ACCURACIES; a++)
+		c->mark[a->mark][i] = answer_of(a, q, log_p) == q->gold;
 	if (!d)
 		return;
 	c->mark[CHOICE_KL][i] = kl / (double)tokens;
-	c->mark[CHOICE_AGREEMENT][i] = largest_at(q->choices, log_p, NULL) ==
-		largest_at(q->choices, reference, NULL);
+	c->mark[CHOICE_AGREEMENT][i] = answer_of(accuracies, q, log_p) == answer_of(accuracies, q, reference);
 }
 
 static bool all_likeliest(const uint8_t likeliest[], struct targets t)
@@ -198,18 +206,18 @@ static double *same_answers(const struct choices *c, const struct part *before)
 	double *same = xalloc(q->n, sizeof *same);
 
 	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices)
-		same[i] = (int32_t)largest_at(q->item[i].choices, c->log_p + choice, NULL) == theirs[i];
+		same[i] = (int32_t)answer_of(accuracies, &q->item[i], c->log_p + choice) == theirs[i];
 	return same;
 }
 
-/* A mark per unit of size, from the log-likelihoods of a record; free() it. */
-static double *earlier_by(const struct questions *q, const struct part *before, size_of *size)
+/* An accuracy from the log-likelihoods of a record; free() it. */
+static double *earlier(const struct accuracy *a, const struct questions *q, const struct part *before)
 {
 	const double *log_p = part_tensor(before, "/choice/log_likelihood", TENSOR_F64, 1, &q->choices).data;
 	double *x = xalloc(q->n, sizeof *x);
 
 	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices)
-		x[i] = largest_by(&q->item[i], log_p, size) == q->item[i].gold;
+		x[i] = answer_of(a, &q->item[i], log_p) == q->item[i].gold;
 	return x;
 }
 
@@ -228,18 +236,21 @@ struct table choices_table(const struct choices *c, const struct part *before)
 {
 	struct mark mark[CHOICE_MARKS];
 	const size_t n = marks_of(c, mark);
-	double *same = before ? same_answers(c, before) : NULL, *norm = NULL, *bytes = NULL;
+	double *same = before ? same_answers(c, before) : NULL, *theirs[ACCURACIES] = { NULL };
 	struct tensor found;
 	struct table t;
 
 	if (before)
 		check_reference(before, c);
-	if (before && !part_find(before, "/question/acc_bytes", TENSOR_F64, 1, &c->questions->n, &found)) {
-		mark[CHOICE_ACC_NORM].before = norm = earlier_by(c->questions, before, characters_of);
-		mark[CHOICE_ACC_BYTES].before = bytes = earlier_by(c->questions, before, bytes_of);
-	}
+	if (before && !part_find(before, "/question/acc_bytes", TENSOR_F64, 1, &c->questions->n, &found))
+		for (size_t k = 0; k < ACCURACIES; k++) {
+			theirs[k] = earlier(&accuracies[k], c->questions, before);
+			mark[accuracies[k].mark].before = theirs[k];
+		}
 	t = marks_table(c->questions, n, mark, before, same);
-	free(same), free(norm), free(bytes);
+	free(same);
+	for (size_t k = 0; k < ACCURACIES; k++)
+		free(theirs[k]);
 	return t;
 }
 
@@ -250,51 +261,57 @@ struct part *choices_open_earlier(const char *path, const struct questions *q)
 	return marks_open_earlier(path, q, "eval-choice", "/question/gold");
 }
 
+/* Writes a number of each question or choice. */
+static void write_numbers(struct output *out, const char *path, size_t n, int32_t number[n])
+{
+	output_write(out, path, tensor_1d(TENSOR_I32, number, n));
+}
+
 static void write_questions(struct output *out, const struct choices *c)
 {
 	const struct questions *q = c->questions;
 	struct mark mark[CHOICE_MARKS];
-	int32_t *gold = xalloc(q->n, sizeof *gold), *answer = xalloc(q->n, sizeof *answer);
-	int32_t *normed = xalloc(q->n, sizeof *normed), *by_bytes = xalloc(q->n, sizeof *by_bytes);
+	int32_t *number = xalloc(q->n, sizeof *number);
 
-	for (size_t i = 0, choice = 0; i < q->n; choice += q->item[i++].choices) {
-		const double *log_p = c->log_p + choice;
-
-		gold[i] = (int32_t)q->item[i].gold;
-		answer[i] = (int32_t)largest_at(q->item[i].choices, log_p, NULL);
-		normed[i] = (int32_t)largest_by(&q->item[i], log_p, characters_of);
-		by_bytes[i] = (int32_t)largest_by(&q->item[i], log_p, bytes_of);
-	}
 	marks_write(out, q, marks_of(c, mark), mark);
-	output_write(out, "/question/gold", tensor_1d(TENSOR_I32, gold, q->n));
-	output_write(out, "/question/answer", tensor_1d(TENSOR_I32, answer, q->n));
-	output_write(out, "/question/answer_norm", tensor_1d(TENSOR_I32, normed, q->n));
-	output_write(out, "/question/answer_bytes", tensor_1d(TENSOR_I32, by_bytes, q->n));
-	free(gold), free(answer), free(normed), free(by_bytes);
+	for (size_t i = 0; i < q->n; i++)
+		number[i] = (int32_t)q->item[i].gold;
+	write_numbers(out, "/question/gold", q->n, number);
+	for (const struct accuracy *a = accuracies; a < accuracies + ACCURACIES; a++) {
+		const double *log_p = c->log_p;
+
+		for (size_t i = 0; i < q->n; log_p += q->item[i++].choices)
+			number[i] = (int32_t)answer_of(a, &q->item[i], log_p);
+		write_numbers(out, a->answer, q->n, number);
+	}
+	free(number);
 }
 
 static void write_choices(struct output *out, const struct choices *c)
 {
 	const struct questions *q = c->questions;
-	int32_t *question = xalloc(q->choices, sizeof *question), *bytes = xalloc(q->choices, sizeof *bytes);
-	int32_t *characters = xalloc(q->choices, sizeof *characters);
+	int32_t *number = xalloc(q->choices, sizeof *number);
 	size_t n = 0;
 
 	for (size_t i = 0; i < q->n; i++)
-		for (size_t k = 0; k < q->item[i].choices; k++) {
-			question[n] = (int32_t)i;
-			characters[n] = (int32_t)choice_size(q->item[i].choice[k], characters_of);
-			bytes[n++] = (int32_t)choice_size(q->item[i].choice[k], bytes_of);
-		}
-	output_write(out, "/choice/question", tensor_1d(TENSOR_I32, question, n));
-	output_write(out, "/choice/characters", tensor_1d(TENSOR_I32, characters, n));
-	output_write(out, "/choice/bytes", tensor_1d(TENSOR_I32, bytes, n));
-	output_write(out, "/choice/tokens", tensor_1d(TENSOR_I32, c->tokens, n));
+		for (size_t k = 0; k < q->item[i].choices; k++)
+			number[n++] = (int32_t)i;
+	write_numbers(out, "/choice/question", n, number);
+	for (const struct accuracy *a = accuracies; a < accuracies + ACCURACIES; a++) {
+		if (!a->size)
+			continue;
+		n = 0;
+		for (size_t i = 0; i < q->n; i++)
+			for (size_t k = 0; k < q->item[i].choices; k++)
+				number[n++] = (int32_t)size_of(a, q->item[i].choice[k]);
+		write_numbers(out, a->size, n, number);
+	}
+	write_numbers(out, "/choice/tokens", n, c->tokens);
 	output_write(out, "/choice/log_likelihood", tensor_1d(TENSOR_F64, c->log_p, n));
 	if (c->reference)
 		output_write(out, "/choice/log_likelihood_of_reference",
 			tensor_1d(TENSOR_F64, c->reference, n));
-	free(question), free(characters), free(bytes);
+	free(number);
 }
 
 void choices_write(struct output *out, const struct choices *c, const struct table *t)

@@ -39,7 +39,7 @@ enum choice_mark {
 struct choices {
 	const struct questions *questions;
 	double *mark[CHOICE_MARKS];	/* [questions] each; NULL: not measured */
-	double *log_p;			/* [choices of all questions] */
+	double *log_p;			/* [choices of all questions], nats */
 	double *reference;		/* log_p of the reference model, or NULL */
 	int32_t *tokens;		/* [choices of all questions] number of tokens */
 };
@@ -55,8 +55,8 @@ struct choices choices_of(const struct questions *q, const struct prompt p[q->co
 void choices_free(struct choices *c);
 
 /* The table of results (eval/mark.h). With an earlier record, paired_same is the share of questions with the
- * same answer as in the record. In a record without acc_bytes, acc_norm is by bytes; both marks are then
- * computed from its log-likelihoods. A record with another reference is a fatal error. */
+ * same answer as in the record. In a record without acc_bytes, acc_norm is by bytes; the accuracies are
+ * then computed from its log-likelihoods. A record with another reference is a fatal error. */
 struct table choices_table(const struct choices *c, const struct part *before);
 
 /* Opens an earlier record. A record of other questions is a fatal error. */
