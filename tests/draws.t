@@ -71,7 +71,7 @@ one=$(echo results/dpq-table4/*)
 is 'PTQ_DRAWS=1 is the same folder, and all is done' "$(PTQ_DRAWS=1 "$p" --status m.h5 2>&1 | grep -v ^done)" \
 	"dpq-table4: 12 of 12 steps are done: $PWD/$one"
 ok 'three draws' env PTQ_DRAWS=3 "$p" m.h5
-cp ok.out shown
+cp ok.out shown && cp ok.err said
 is '... have their own folder' "$(ls results/dpq-table4 | wc -l)" 2
 for three in results/dpq-table4/*; do [ "$three" = "$one" ] || break; done
 t=$three/table4.tsv
@@ -86,6 +86,9 @@ is '... which one draw does not have' "$(head -1 "$one/table4.tsv" | xargs)" \
 is '... a verdict on all rows but the base' "$(column kl_delta_separated | sed 's/yes\|no/verdict/' | xargs)" \
 	'verdict - verdict verdict - verdict'
 ok '... which is shown' grep -q 'ΔKL vs GAR .*separated' shown
+is '... with the number of differences' "$(grep differences said)" "dpq-table4: $(
+	for c in kl_delta nll_delta; do column ${c}_separated; done | grep -c yes) of 8 differences are separated; \
+0.4 would be by chance alone"
 cd "$three" || exit 1
 is '... numbers of eval-compare' "$(eval-compare W4A8-none.record W4A8-none.draw1.record W4A8-none.draw2.record \
 	W4A8-gar.record W4A8-gar.draw1.record W4A8-gar.draw2.record |

@@ -9,7 +9,7 @@
 #                          COLUMNS WORD...: numbers separated by tabs. The first WORD is a run, RUN.* are the files of
 #                          its steps; .steps/NAME.runs stores the words of each line
 #                          With several draws, columns for each NAME_delta_se follow it: its degrees of freedom, its
-#                          parts, and whether the difference is separated
+#                          parts, and whether the difference is separated. The number of differences is said
 #   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
 #                          usual columns; BITS: the column bits_a_weight
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
@@ -37,6 +37,14 @@ tabulate() {
 	done >"$part/$1.tsv"
 	printf %s "$runs" >".steps/$1.runs"
 	table "$1" "$shown"
+	[ "$draws" = 1 ] || count_verdicts "$1"
+}
+count_verdicts() {	# count_verdicts NAME: says how many differences NAME.tsv has, and how many are separated
+	say "$(awk -F '\t' '
+		NR == 1 { for (i = 1; i <= NF; i++) verdict[i] = $i ~ /_separated$/; next }
+		{ for (i in verdict) if (verdict[i]) { n += $i ~ /^(yes|no)$/; yes += $i == "yes" } }
+		END { printf "%d of %d differences are separated; %.3g would be by chance alone", yes, n, n / 20 }
+	' "$1.tsv")"
 }
 of_draws() {	# of_draws COLUMNS: sets $every, these columns and those of several draws; adds verdicts to $shown
 	local name words
