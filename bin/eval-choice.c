@@ -54,17 +54,11 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 	struct prompt_images *images)
 {
 	struct vocabulary v = vocabulary_of(model->part, model->config);
-	struct processor processor = { 0 };
-	bool sees = false;
 	const struct encode e = { .v = &v, .bos = set->bos, .special = set->special,
-		.until = set->greedy ? set->until : NULL, .config = model->config,
-		.processor = &processor, .images = images, .aifs = set->aifs };
+		.until = set->greedy ? set->until : NULL, .model = model->part,
+		.config = model->config, .images = images, .aifs = set->aifs };
 	struct prompt *p;
 
-	for (size_t i = 0; i < q->n; i++)
-		sees |= model->config->vision.class && q->item[i].images;
-	if (sees)
-		processor = processor_of(model->part);
 	option_without_effect(1, &(struct option_without_effect){ !v.t, "special", "ids are bytes" });
 	p = questions_encode(q, &e);
 	option_without_effect(1, &(struct option_without_effect){

@@ -50,15 +50,9 @@ struct settings {
 static struct prompt *encode(const struct settings *set, const struct questions *q, const struct part *model,
 	const struct config *c, const struct vocabulary *v, struct prompt_images *images)
 {
-	struct processor processor = { 0 };
-	const struct encode e = { .v = v, .bos = set->bos, .special = set->special, .config = c,
-		.processor = &processor, .images = images, .room = set->max };
-	bool sees = false;
+	const struct encode e = { .v = v, .bos = set->bos, .special = set->special, .model = model,
+		.config = c, .images = images, .room = set->max };
 
-	for (size_t i = 0; i < q->n; i++)
-		sees |= c->vision.class && q->item[i].images;
-	if (sees)
-		processor = processor_of(model);
 	option_without_effect(1, &(struct option_without_effect){ !v->t, "special", "ids are bytes" });
 	return questions_encode(q, &e);
 }

@@ -240,12 +240,12 @@ static struct prompt_tokens encode_choice(const struct encode *e, const struct q
 }
 
 /* Adds an image. name: relative to the folder. first: its first token. Returns its number of tokens. */
-static size_t add_image(const struct encode *e, const struct question *q, const char *folder,
-	const char *name, size_t first)
+static size_t add_image(const struct encode *e, const struct processor *processor, const struct question *q,
+	const char *folder, const char *name, size_t first)
 {
 	char *path = *name == '/' ? xformat("%s", name) : xformat("%s%s", folder, name);
 	const struct image image = image_extents(path);
-	struct token_image y = vision_image(e->config, e->processor, path, image.h, image.w);
+	struct token_image y = vision_image(e->config, processor, path, image.h, image.w);
 	struct prompt_images *all = e->images;
 
 	y.number = all->n, y.first = first, y.path = path, y.line = q->line;
@@ -276,7 +276,8 @@ static void place_context(const struct encode *e, struct prompt *p, size_t image
 }
 
 /* Replaces each placeholder by as many tokens as its image has. */
-static void put_images(const struct encode *e, const struct question *q, const char *folder, struct prompt *p)
+static void put_images(const struct encode *e, const struct processor *processor, const struct question *q,
+	const char *folder, struct prompt *p)
 {
 	const json_t *names = json_object_get(q->json, "images");
 	const struct prompt_tokens old = p->context;
@@ -294,7 +295,8 @@ static void put_images(const struct encode *e, const struct question *q, const c
 		size_t n = 1;
 
 		if (visual)
-			n = add_image(e, q, folder, json_string_value(json_array_get(names, image++)), y.n);
+			n = add_image(e, processor, q, folder,
+				json_string_value(json_array_get(names, image++)), y.n);
 		y.id = xgrow(y.id, y.n + n, sizeof *y.id);
 		y.feature = xgrow(y.feature, y.n + n, sizeof *y.feature);
 		for (const size_t end = y.n + n; y.n < end; y.n++) {
@@ -325,8 +327,8 @@ static void check_words(const struct encode *e, const char *context)
 }
 
 /* The prompt of a context with its choices. */
-static struct prompt encode_prompt(const struct encode *e, const struct question *q, size_t number,
-	const char *folder)
+static struct prompt encode_prompt(const struct encode *e, const struct processor *processor,
+	const struct question *q, size_t number, const char *folder)
 {
 	const char *whole = q->context[number];
 	const size_t first = q->contexts > 1 ? number : 0, choices = q->contexts > 1 ? 1 : q->choices;
@@ -349,7 +351,7 @@ static struct prompt encode_prompt(const struct encode *e, const struct question
 	if (q->answer)
 		p.continuation->n = e->room;
 	if (q->images)
-		put_images(e, q, folder, &p);
+		put_images(e, processor, q, folder, &p);
 	if (q->answer && e->config->positions && p.context.n >= e->config->positions)
 		die("'context' has %zu tokens, expected fewer than the %zu positions of the model",
 			p.context.n, e->config->positions);
@@ -362,11 +364,17 @@ struct prompt *questions_encode(const struct questions *q, const struct encode *
 	struct prompt *p = xalloc(q->contexts, sizeof *p);
 	const char *slash = strrchr(q->name, '/');
 	char *folder = xformat("%.*s", slash ? (int)(slash + 1 - q->name) : 0, q->name);
+	struct processor processor = { 0 };
+	bool images = false;
 
+	for (size_t i = 0; i < q->n; i++)
+		images |= q->item[i].images != 0;
+	if (images && e->config->vision.class)
+		processor = processor_of(e->model);
 	for (size_t i = 0, n = 0; i < q->n; i++) {
 		json_lines_prefix(q->name, q->item[i].line);
 		for (size_t k = 0; k < q->item[i].contexts; k++)
-			p[n++] = encode_prompt(e, &q->item[i], k, folder);
+			p[n++] = encode_prompt(e, &processor, &q->item[i], k, folder);
 	}
 	error_prefix(NULL);
 	free(folder);

@@ -38,6 +38,7 @@
 #include "eval/match.h"
 #include "forward/prompt.h"
 #include "import/tokenize.h"
+#include "io/part.h"
 #include "vision/vision.h"
 
 enum question_form { QUESTION_CHOICES, QUESTION_ANSWER };
@@ -76,8 +77,8 @@ struct encode {
 	enum bos bos;
 	bool special;			/* special tokens are recognized in texts */
 	const char *until;		/* not NULL: adds a continuation, the gold choice and this text */
-	const struct config *config;
-	const struct processor *processor;	/* for questions with images */
+	const struct part *model;	/* whose processor is used for questions with images */
+	const struct config *config;	/* of the model */
 	struct prompt_images *images;	/* receives the images; names are relative to the file's folder */
 	bool aifs;			/* visual tokens of contexts come first */
 	size_t room;			/* tokens of an answer */
