@@ -179,12 +179,9 @@ static void read_gap(struct reading *r)
 		die("'sentence' has no gap, expected a '_'");
 	r->options = members(r->item, r->task->texts);
 	r->contexts = json_array();
-	json_array_foreach(r->options, i, v) {
-		char *context = xformat("%.*s%s", (int)(gap - sentence), sentence, json_string_value(v));
-
-		json_array_append_new(r->contexts, json_string(context));
-		free(context);
-	}
+	json_array_foreach(r->options, i, v)
+		json_array_append_new(r->contexts,
+			json_sprintf("%.*s%s", (int)(gap - sentence), sentence, json_string_value(v)));
 	rest = strip(gap + 1);
 	if (!*rest)
 		die("'sentence' has no text after the gap");
@@ -408,25 +405,13 @@ static char *name_of(const struct task *t, const char *subject)
 	return name;
 }
 
-static void set_text(json_t *o, const char *key, const char *begin, const char *end)
-{
-	char *text = xformat("%s%s", begin, end);
-
-	json_object_set_new(o, key, json_string(text));
-	free(text);
-}
-
 static json_t *prefixed(const char *begin, const json_t *texts)
 {
 	json_t *list = json_array(), *v;
 	size_t i;
 
-	json_array_foreach(texts, i, v) {
-		char *text = xformat("%s%s", begin, json_string_value(v));
-
-		json_array_append_new(list, json_string(text));
-		free(text);
-	}
+	json_array_foreach(texts, i, v)
+		json_array_append_new(list, json_sprintf("%s%s", begin, json_string_value(v)));
 	return list;
 }
 
@@ -447,14 +432,14 @@ static json_t *make_question(const struct task_settings *s, const struct shot *s
 	char *name = name_of(s->task, subject);
 	json_t *y = json_object();
 
-	set_text(y, "task", name, "");
+	json_object_set_new(y, "task", json_string(name));
 	if (r.contexts)
 		json_object_set_new(y, "contexts", prefixed(begin, r.contexts));
 	else
-		set_text(y, "context", begin, prompt);
+		json_object_set_new(y, "context", json_sprintf("%s%s", begin, prompt));
 	if (r.answer) {
-		set_text(y, "answer", r.answer, "");
-		set_text(y, "match", s->task->match, "");
+		json_object_set_new(y, "answer", json_string(r.answer));
+		json_object_set_new(y, "match", json_string(s->task->match));
 		json_object_set_new(y, "until", texts_of(s->task->until));
 	} else {
 		json_object_set_new(y, "choices", prefixed(" ", r.choices));
