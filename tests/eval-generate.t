@@ -91,9 +91,10 @@ refused 'a name with an error' "'answers' is not a member of a question, expecte
 refused 'images of a model without an encoder' 'has images, expected none: the model has no encoder' \
 	"{$q, \"answer\": \"b\", \"match\": \"exact\", \"images\": [\"a.png\"]}"
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n' >choices.jsonl
-no 'a question with choices' 1 "choices.jsonl:1: 'answer' is missing" \
+no 'a question with choices' 1 "choices.jsonl:1: 'answer' is missing; a question with 'choices' is for eval-choice" \
 	eval-generate --questions choices.jsonl llama-gqa.h5
-no 'a question with an answer, in eval-choice' 1 "q.jsonl:1: 'choices' is missing" \
+no 'a question with an answer, in eval-choice' 1 \
+	"q.jsonl:1: 'choices' is missing; a question with 'answer' is for eval-generate" \
 	eval-choice --questions q.jsonl llama-gqa.h5
 printf '{"task": "a", "context": "%09d", "answer": "a", "match": "exact"}\n' 0 >long.jsonl
 no 'a context without a position left for an answer' 1 \

@@ -91,14 +91,31 @@ static void read_choices(struct question *q)
 	q->gold = (size_t)json_integer_value(gold);
 }
 
+static const struct form {
+	const char *tool;		/* that measures these questions */
+	const char *key;		/* a member that only they have */
+	void (*read)(struct question *q);
+	const char *members[7];		/* NULL-terminated */
+} forms[] = {
+	[QUESTION_CHOICES] = { "eval-choice", "choices", read_choices,
+		{ "task", "context", "contexts", "choices", "gold", "images" } },
+	[QUESTION_ANSWER] = { "eval-generate", "answer", read_answer,
+		{ "task", "context", "answer", "match", "until", "images" } },
+};
+
+/* Fatal error for a question of another form. */
+static void check_form(enum question_form form, const json_t *question)
+{
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+		if (!json_object_get(question, forms[form].key) && json_object_get(question, forms[i].key))
+			die("'%s' is missing; a question with '%s' is for %s", forms[form].key,
+				forms[i].key, forms[i].tool);
+}
+
 /* Adds ignored members to `unknown`. A name close to that of a known member is a fatal error. */
 static void check_members(enum question_form form, json_t *question, json_t *unknown)
 {
-	static const char *const members[][7] = {	/* NULL-terminated */
-		[QUESTION_CHOICES] = { "task", "context", "contexts", "choices", "gold", "images" },
-		[QUESTION_ANSWER] = { "task", "context", "answer", "match", "until", "images" },
-	};
-	const char *const *known = members[form];
+	const char *const *known = forms[form].members;
 	const char *key;
 	json_t *v;
 
@@ -145,11 +162,12 @@ static struct question read_question(enum question_form form, json_t *json, json
 	struct question q = { .json = json };
 	const json_t *images;
 
+	check_form(form, q.json);
 	check_members(form, q.json, unknown);
 	q.task = json_member_text(q.json, "task");
 	if (!*q.task || !strcmp(q.task, "all"))
 		die("'task' is '%s', expected a name other than 'all', the row of all tasks", q.task);
-	(form == QUESTION_ANSWER ? read_answer : read_choices)(&q);
+	forms[form].read(&q);
 	images = json_object_get(q.json, "images");
 	if (images && !json_is_array(images))
 		die("'images' is not an array, expected the names of files");
