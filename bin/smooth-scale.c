@@ -38,7 +38,8 @@ static const struct tool tool = {
 		"Hessians of the input model still fit.",
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  smooth-scale --hessian hess.h5 --check model.h5 -o smooth.h5\n"
-		"  smooth-scale --random 1 --check model.h5 -o scaled.h5",
+		"  smooth-scale --random 1 --check model.h5 -o scaled.h5\n"
+		"  smooth-scale --attention --tokens calib.h5 --ctx 256 model.h5 -o keys.h5",
 };
 
 /* Moves outliers of the outputs of norms. */

@@ -19,6 +19,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
+about_inputs() { printf '\nThe windows and the settings PTQ_... are those of PIPELINE: see its --help.\n'; }
 
 form='' given=()
 while [ $# != 0 ]; do

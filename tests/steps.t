@@ -344,6 +344,7 @@ cp -n tools/bin/* real/bin
 sum=$(printf abcd | sha256sum)
 sed -i "s/digest=[0-9a-f]*$/digest=${sum%% *}/" real/pipelines/real.sh
 export PTQ_RESULTS="$tmp/fetched"
+is 'real: --help names its own models' "$("$real" --help | grep -c 'embedded model\|those of PIPELINE')" 1
 no 'real: no model' 2 'MODEL is expected: smollm2 or gemma3' "$real"
 no '... another model' 2 'llama: is no model of this script' "$real" llama
 no '... another pipeline' 2 'nosuch: is no pipeline of' "$real" gemma3 nosuch
