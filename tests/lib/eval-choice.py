@@ -7,7 +7,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from lib.h5 import copied, create, read
+from lib.h5 import copied, create, read, with_rows
 
 
 def question(task, context, choices, gold, **more):
@@ -28,15 +28,7 @@ def make(ref):
             c.update({"vocab_size": 256, **config})
             del f["config"]
             f.create_dataset("config", data=json.dumps(c), dtype=h5py.string_dtype())
-            names = []
-            f.visititems(
-                lambda n, d: (
-                    names.append(n)
-                    if isinstance(d, h5py.Dataset) and d.ndim and d.shape[0] == old and "test" not in n
-                    else None
-                )
-            )
-            for n in names:
+            for n in with_rows(f, old):
                 shape = (256,) + f[n].shape[1:]
                 del f[n]
                 f[n] = r.standard_normal(shape).astype("f4")

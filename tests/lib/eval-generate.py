@@ -7,7 +7,7 @@ import subprocess
 import h5py
 import numpy as np
 
-from lib.h5 import copied, create, set_config
+from lib.h5 import copied, create, set_config, with_rows
 
 EOS = 4  # of a speaker
 
@@ -176,15 +176,7 @@ def make(ref):
         with copied(f"{ref}/{name}.h5", name + ".h5") as f:
             old = json.loads(f["config"][()])["vocab_size"]
             set_config(f, vocab_size=256, bos_token_id=1, eos_token_id=2)
-            paths = []
-            f.visititems(
-                lambda n, d: (
-                    paths.append(n)
-                    if isinstance(d, h5py.Dataset) and d.ndim and d.shape[0] == old and "test" not in n
-                    else None
-                )
-            )
-            for n in paths:
+            for n in with_rows(f, old):
                 shape = (256,) + f[n].shape[1:]
                 del f[n]
                 x = r.standard_normal(shape).astype("f4")

@@ -76,6 +76,13 @@ def numbers(path):
         return {name: float(x) for name, x in map(str.split, f)}
 
 
+def with_rows(f, n):
+    """Datasets of the model with n rows, as those of a vocabulary of n ids."""
+    found = []
+    f.visititems(lambda p, d: found.append(p) if isinstance(d, h5py.Dataset) and d.shape[:1] == (n,) else None)
+    return [p for p in found if "test" not in p]
+
+
 def layers_of(f):
     """Paths of quantized layers."""
     found = []
