@@ -130,7 +130,7 @@ for m in phi3-window neox-parallel; do
 	done
 done
 # Vision-language models: patterns fit the names in checkpoints.
-for m in llava-clip qwen2-vl qwen2.5-vl; do
+for m in llava-clip qwen2-vl qwen2.5-vl idefics3; do
 	py plain "$ref/vision/$m.h5" $m.h5
 	for l in '!*embed*' '/model/layers/*'; do
 		codes --storage int4 -g 2 --layers "$l" $m.h5 -o sees.h5

@@ -355,7 +355,7 @@ static void encoders_are_whole(void **unused)
 	for (const struct multimodal *m = multimodals; m->name; m++)
 		for (const struct architecture *e = m->encoders; e->name; e++) {
 			char *text = xformat("{\"model_type\": \"%s\", \"vision_feature_layer\": -2, "
-				"\"vision_config\": {\"model_type\": \"%s\"}, "
+				"\"vision_config\": {\"model_type\": \"%s\", \"patch_size\": 28}, "
 				"\"text_config\": {\"vocab_size\": 200000}}", m->model_type,
 				e->model_type);
 			struct config c = config_parse("x", text);

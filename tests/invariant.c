@@ -619,6 +619,7 @@ static void every_layer_rotates(void **unused)
 
 static const struct { const char *name; bool post; } visions[] = {
 	{ "vision/vipllava", false }, { "vision/qwen2-vl", false }, { "vision/llava-clip", true },
+	{ "vision/idefics3", false },
 };
 enum { VISIONS = sizeof visions / sizeof *visions };
 

@@ -279,7 +279,10 @@ static void run_branch(const struct model *m, size_t block, const enum role role
 	double gate[WIDEST], up[WIDEST], down[WIDEST];
 	const bool gated = run_role(m, block, role[0], expert, gate, x);
 
-	run_role(m, block, role[1], expert, up, x);
+	if (!run_role(m, block, role[1], expert, up, x)) {	/* a projector of one layer */
+		run_layer(m, last, y, x);
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
 		up[i] = gated ? activate(s->activation, gate[i]) * up[i] : activate(s->activation, up[i]);
 	run_layer(m, last, down, up);

@@ -152,7 +152,7 @@ wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import 
 wrong type \
 	"unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen2_vl_text, \
 qwen2_5_vl_text, qwen3, mixtral, qwen2_moe, qwen3_moe, phi3, gemma, gemma2, gemma3_text, gpt2, opt, \
-gpt_neox, llava, vipllava, qwen2_vl, qwen2_5_vl"
+gpt_neox, llava, vipllava, qwen2_vl, qwen2_5_vl, idefics3, smolvlm"
 wrong no-type "unknown architecture 'OddForCausalLM'; known are LlamaForCausalLM"
 for f in short long text; do wrong types-$f "'layer_types' must be a list of 2 kinds, one a block"; done
 wrong types-word "'layer_types': block 1 is 'chunked_attention', expected full_attention or sliding_attention"

@@ -115,6 +115,13 @@ static void test_tokens(void **state)
 		{ LLAVA TOWER("siglip") "}", 24, 24, 575, 32000 },
 		{ LLAVA FULL TOWER("siglip") ", \"image_token_id\": 9}", 3, 5, 15, 9 },
 		{ LLAVA TOWER("siglip") "}", 1, 1, 0, 32000 },
+		/* squares of patches of images of one size; older files have another class here */
+		{ "{\"model_type\": \"idefics3\", \"text_config\": {\"vocab_size\": 128259}, "
+			"\"vision_config\": {\"image_size\": 364, \"patch_size\": 14}}", 26, 26, 169,
+			128257 },
+		{ "{\"model_type\": \"smolvlm\", \"text_config\": {}, \"image_token_id\": 9, "
+			"\"scale_factor\": 4, \"vision_config\": {\"model_type\": \"idefics3\", "
+			"\"image_size\": 512, \"patch_size\": 16}}", 32, 32, 64, 9 },
 		{ "{\"model_type\": \"qwen2_vl\", \"vision_config\": {}}", 24, 36, 216, 151655 },
 		{ "{\"model_type\": \"qwen2_vl\", \"vision_config\": {\"spatial_merge_size\": 3}}", 9, 6, 6,
 			151655 },

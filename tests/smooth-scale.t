@@ -43,7 +43,8 @@ ok 'a stream: the same result' \
 
 # --- random factors ---
 for name in llama-gqa llama-tied qwen2-bias gpt2 opt opt-post neox-parallel neox-serial gemma gemma2 phi3-window \
-	qwen2-moe mixtral vision/llava-clip vision/qwen2-vl vision/qwen2.5-vl; do
+	qwen2-moe mixtral vision/llava-clip vision/qwen2-vl vision/qwen2.5-vl \
+	vision/idefics3 vision/smolvlm; do
 	out=random-$(basename $name).h5
 	smooth-scale --random 1 --check "$ref/$name.h5" -o "$out" 2>said; s=$?
 	ok "$name, --random: the logits stay the same, $(checked)" below "$(checked)" 1e-5

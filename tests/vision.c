@@ -25,7 +25,7 @@
 
 static const char *const models[] = {
 	"llava-clip", "llava-clip-full", "llava-siglip", "llava-postnorm", "vipllava", "qwen2-vl",
-	"qwen2.5-vl",
+	"qwen2.5-vl", "idefics3", "smolvlm",
 };
 enum { MODELS = sizeof models / sizeof *models };
 enum { CTX = 128 };			/* no sequence is longer */

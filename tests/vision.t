@@ -16,7 +16,7 @@ fi
 # and tokens files for each model.
 ok 'folders of the reference models' py make "$ref"
 
-for m in llava-clip llava-clip-full llava-siglip qwen2-vl qwen2.5-vl llava-postnorm vipllava; do
+for m in llava-clip llava-clip-full llava-siglip qwen2-vl qwen2.5-vl llava-postnorm vipllava idefics3 smolvlm; do
 	ok "$m: import with the names of transformers 4 in files" model-import -q $m-old -o $m.h5
 	ok "$m: import with its names in memory" model-import -q $m-new -o new.h5
 	ok "$m: both are the same model" h5diff $m.h5 new.h5
@@ -35,7 +35,7 @@ for m in llava-clip llava-clip-full llava-siglip qwen2-vl qwen2.5-vl llava-postn
 done
 
 # --skip is a file that was cut; an image is read whole or left out
-for m in llava-clip qwen2-vl qwen2.5-vl; do
+for m in llava-clip qwen2-vl qwen2.5-vl idefics3; do
 	py cut $m-t.h5 $m 1 >places; read -r at after <places
 	eval-ppl --ctx 128 --tokens $m-at.h5 $m.h5 >want && eval-ppl --ctx 128 --skip "$at" --tokens $m-t.h5 $m.h5 >got
 	ok "$m: --skip to an image" sh -c 'grep -q ppl got && cmp want got'
@@ -151,7 +151,7 @@ checked() {
 	awk -v x="$(sed -n 's/.*check: the logits differ by at most \([^ ]*\) of the largest$/\1/p' said)" \
 		'BEGIN { exit !(x != "" && x >= 0 && x <= 1e-5) }'
 }
-for m in vipllava llava-postnorm qwen2-vl; do
+for m in vipllava llava-postnorm qwen2-vl idefics3 smolvlm; do
 	no "$m: a rotation of a model with LayerNorms" 1 \
 		'is a LayerNorm, whose mean a rotation does not keep: ln2rms makes RMS norms' hadamard-rotate \
 		-q $m-1.h5 -o x.h5
@@ -163,9 +163,11 @@ for m in vipllava llava-postnorm qwen2-vl; do
 	ok "$m: ... with the stream of the language model rotated ($(cat said))" checked
 	ok "$m: rotated and unrotated weights, changed norms" py rotated $m-1.h5
 	rms-suppress --check turned.h5 -o split.h5 2>said
-	ok "$m: columns are split in the encoder and the projector, too" \
-		sh -c 'grep -q "^/v.*/fc2	" said &&
-			grep -q "^/multi_modal_projector/linear_2\|^/visual/merger/mlp/2" said'
+	ok "$m: columns are split in the encoder and the projector, too, if that has an online Hadamard" \
+		sh -c 'grep -q "^/v.*/fc2	" said && case $1 in
+			idefics3 | smolvlm) ! grep -q ^/connector said ;;
+			*) grep -q "^/multi_modal_projector/linear_2\|^/visual/merger/mlp/2" said ;;
+			esac' x $m
 	eval-ppl --ctx 128 --tokens $m-t.h5 $m-1.h5 >file.tsv
 	ok "$m: the likelihood with images is the same" \
 		sh -c 'eval-ppl --ctx 128 --tokens "$1" turned.h5 >t.tsv &&
@@ -202,6 +204,20 @@ ok "$m: --sequential takes blocks with windows and without" \
 	dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 6 $m.h5 -o s.h5
 msq-calib -q --act-format int8 --act-mode static-modality --ctx 128 --tokens $m-t.h5 $m.h5 -o msq.h5
 is "$m: scales by modality after the embeddings, one scale before" "$(py window_scales)" '2 1 1'
+# A projector of one layer, which reads the stream of the encoder and adds to that of the language model.
+m=idefics3
+hessian-accum -q --ctx 128 --tokens $m-t.h5 $m.h5 -o single-h.h5
+ok "$m: the only layer of the projector is quantized" \
+	sh -c 'dpq-run --storage uint4 --group 8 --hessian single-h.h5 "$1" -o q.h5 2>said &&
+		grep -q "^/connector/modality_projection/proj	" said' x $m.h5
+ok "$m: ... with --sequential, too" \
+	sh -c 'dpq-run --sequential --ctx 128 --tokens "$1-t.h5" --storage uint4 --group 8 "$1.h5" -o s.h5 2>said &&
+		grep -q "^/connector/modality_projection/proj	" said' x $m
+smooth-scale --check --hessian single-h.h5 $m.h5 -o smooth.h5 2>said
+ok "$m: outliers move from the norm before it into its weights ($(sed -n '/check/p' said))" checked
+ok '... for all rows of a square' grep -q '^/connector/post_layernorm' said
+msq-calib -q --act-format int8 --act-mode static-modality --ctx 128 --tokens $m-t.h5 $m.h5 -o msq.h5
+is "$m: scales by modality after the embeddings, one scale before" "$(py single_scales)" '2 1 1'
 m=llava-clip
 no 'a norm before the blocks whose gain differs by channel' 1 \
 	'/vision_tower/embeddings/pre_layrnorm: adds to a stream that norms read, with a gain' ln2rms \
@@ -227,7 +243,7 @@ m=llava-clip
 
 # --- questions with images, models whose tokens are bytes; 1 is the placeholder of an image
 ok 'models with byte tokens' py questions "$ref"
-for q in llava-clip qwen2-vl qwen2.5-vl; do
+for q in llava-clip qwen2-vl qwen2.5-vl idefics3; do
 	eval-choice -q --bos yes --questions $q.jsonl $q-bytes.h5 -o choices.h5 >choices.tsv
 	sh -eu $q.sh
 	ok "$q: choices after images have the likelihoods of eval-ppl" py compare $q choices.h5
@@ -286,6 +302,8 @@ for s in 0 1 2; do
 		"'mrope_section' must be a list of 3 numbers of rotary pairs, 4 in all" model-import -q sections$s \
 		-o x.h5
 done
+no 'squares that do not fill an image' 1 "'scale_factor' is 4, expected a divisor of the 6 patches per side of" \
+	model-import -q squares -o x.h5
 no 'windows smaller than a feature' 1 "'window_size' is 9, expected at least the 2 x 5 pixels of a feature" \
 	model-import -q window -o x.h5
 no 'blocks without windows that are no list' 1 "'fullatt_block_indexes' must be a list of blocks" \

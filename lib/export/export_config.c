@@ -37,10 +37,10 @@ static void set_depth(const struct config *c, json_t *o)
 	const struct multimodal *m = c->vision.class;
 	json_t *vision = m ? json_object_get(o, "vision_config") : NULL;
 
-	if (!vision || m->merges)
+	if (!vision || !m->feature_key)
 		return;
 	json_object_set_new(vision, "num_hidden_layers", json_integer((json_int_t)config_encoder(c)->blocks));
-	json_object_set_new(o, "vision_feature_layer", json_integer(-1));
+	json_object_set_new(o, m->feature_key, json_integer(-1));
 }
 
 char *export_config(const struct export *e, json_t *quantization)

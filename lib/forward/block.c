@@ -403,6 +403,7 @@ void block_project(const struct block *b, struct work *w, const struct batch *ba
 	const struct norm *norm = &b->norm[BEFORE_MLP];
 	const struct block_pass p = { b, w, batch, observer, stage.to };
 	const size_t in = stack_in(s, PROJECTION_GATE_UP), out = stack_out(s, ROLE_DOWN);
+	const bool single = !stack_width(s, PROJECTION_DOWN);	/* one layer, which writes y */
 
 	for (size_t i = 0, m; i < batch->rows; i += m) {
 		const float *input = x + i * in;
@@ -413,8 +414,10 @@ void block_project(const struct block *b, struct work *w, const struct batch *ba
 				(const float (*)[norm->n])input);
 			input = w->normed;
 		}
-		if (!project(&p, PROJECTION_GATE_UP, i, m, w->wide, input, false))
+		if (!project(&p, PROJECTION_GATE_UP, i, m, single ? y + i * out : w->wide, input, false))
 			return;
+		if (single)
+			continue;
 		mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle,
 			w->wide);
 		if (!project(&p, PROJECTION_DOWN, i, m, y + i * out, w->middle, false))

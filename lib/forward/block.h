@@ -97,8 +97,9 @@ struct stage { enum projection_name from, to; };
 void block_stage(const struct block *b, struct work *w, const struct batch *batch,
 	float x[batch->rows][b->stack->hidden], struct stage stage, const struct observer *observer);
 /*
- * Runs a stage of a projector: y[rows][out] = mlp(norm(x)). A row of the MLP's input is `merged` consecutive
- * rows of x. Stages are as in block_stage(); the stage that ends at PROJECTIONS writes y.
+ * Runs a stage of a projector: y[rows][out] = mlp(norm(x)), or down(norm(x)) if it is one layer. A row of
+ * the input is `merged` consecutive rows of x. Stages are as in block_stage(); the stage that ends at
+ * PROJECTIONS writes y.
  */
 void block_project(const struct block *b, struct work *w, const struct batch *batch, float y[],
 	const float x[], struct stage stage, const struct observer *observer);

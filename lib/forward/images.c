@@ -122,7 +122,8 @@ static float *read_class(const struct images *m, const struct part *part)
 }
 
 /* Puts the class token first, adds positions, and applies the norm. x: the rows of an image. */
-static void place_patches(const struct images *m, const struct images_places *p, size_t rows, float *x)
+static void place_patches(const struct images *m, const struct images_places *p,
+	const struct token_image *image, size_t rows, float *x)
 {
 	const size_t hidden = m->hidden.width;
 	float *row = xalloc(hidden, sizeof *row);
@@ -130,7 +131,8 @@ static void place_patches(const struct images *m, const struct images_places *p,
 	if (p->class)
 		memcpy(x, p->class, hidden * sizeof *x);
 	for (size_t t = 0; p->position.path && t < rows; t++) {
-		linear_weight(&p->position.linear, t, 1, (float (*)[hidden])row);
+		linear_weight(&p->position.linear, vision_position(m->config, image, t), 1,
+			(float (*)[hidden])row);
 		for (size_t j = 0; j < hidden; j++)
 			x[t * hidden + j] += row[j];
 	}
@@ -152,7 +154,7 @@ static void embed_one(struct images *m, const struct projection *patch, const st
 	vision_patches(m->config, &m->processor, m->windows.name, &m->image[i], x);
 	projection_apply(patch, &batch, 0, n, out, (float (*)[out])(row + class * out),
 		(const float (*)[in])x, workspace, observer, false);
-	place_patches(m, places, s->length, row);
+	place_patches(m, places, &m->image[i], s->length, row);
 	free(x);
 }
 

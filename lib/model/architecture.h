@@ -23,7 +23,8 @@
  * (forward/experts.h).
  *
  * An encoder of images and a projector are stacks, too: an encoder has blocks, a projector is one block
- * without attention and without residual, down(act(up)) of norm(x).
+ * without attention and without residual, down(act(up)) of norm(x). A projector whose row has one layer, of
+ * ROLE_DOWN and PROJECTION_GATE_UP, is down(norm(x)).
  */
 #ifndef MODEL_ARCHITECTURE_H
 #define MODEL_ARCHITECTURE_H

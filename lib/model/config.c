@@ -140,13 +140,20 @@ static void parse_ids(struct config *c, const struct keys *k)
 	}
 }
 
-/* Parses the layers that have a bias, and the connection of residual branches to the stream. */
-static void parse_block(struct stack *s, const struct keys *k)
+void config_biases(struct stack *s, const struct keys *k)
 {
 	const struct architecture *a = s->arch;
 
 	for (int i = 0; i < ROLES; i++)
 		s->bias[i] = a->bias_key[i] ? key_bool(k, a->bias_key[i], a->bias[i]) : a->bias[i];
+}
+
+/* Parses the layers that have a bias, and the connection of residual branches to the stream. */
+static void parse_block(struct stack *s, const struct keys *k)
+{
+	const struct architecture *a = s->arch;
+
+	config_biases(s, k);
 	s->norms_last = a->before_key && !key_bool(k, a->before_key, true);
 	s->attention_cap = parse_cap(k, a->attention_cap_key, a->absent.attention_cap);
 	s->parallel = a->parallel_key ? key_bool(k, a->parallel_key, a->parallel) : a->parallel;

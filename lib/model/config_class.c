@@ -34,14 +34,14 @@ static const struct architecture *find_architecture(const json_t *text, const st
 	return architecture_find(type, class_name(text));
 }
 
-/* The row of an encoder, or NULL. Older files have the name of the whole class here; it means the first
- * row. */
+/* The row of an encoder, or NULL. Older files of classes with one encoder have the name of the whole class
+ * here; SmolVLM's have that of Idefics3. */
 static const struct architecture *find_encoder(const struct multimodal *m, const json_t *own)
 {
 	const char *type = model_type(own);
 	const struct architecture *a = m->encoders;
 
-	if (m->merges && (!type || !strcmp(type, m->model_type)))
+	if (!a[1].name && (!type || multimodal_find(type, NULL)))
 		return a;
 	while (a->name && (!type || strcmp(type, a->model_type)))
 		a++;

@@ -27,6 +27,8 @@ _Noreturn void config_unknown(const char *file, const struct config_classes *of)
 /* Parses a stack of a language model or of an encoder, and its activation, by its key. */
 void config_stack(struct config *c, struct stack *s, const struct keys *k);
 void config_activation(struct stack *s, const struct keys *k, const char *key);
+/* Parses the layers of a stack that have a bias. */
+void config_biases(struct stack *s, const struct keys *k);
 /* Adds the first stacks: the encoder of images and its projector. k: the whole file. last: the language
  * model. */
 void config_vision(struct config *c, const struct config_classes *of, const struct keys *k,

@@ -9,27 +9,28 @@
  * transformers. */
 static size_t parse_depth(const struct multimodal *m, const struct keys *k, size_t blocks)
 {
-	const json_t *v = json_object_get(k->json, "vision_feature_layer");
+	const json_t *v = json_object_get(k->json, m->feature_key);
 	const json_int_t said = v ? json_integer_value(v) : m->feature_layer;
 	const json_int_t layer = said + (said < 0 ? (json_int_t)blocks + 1 : 0);
 
 	if (v ? !json_is_integer(v) : !m->feature_layer)
-		die("%s: /config: 'vision_feature_layer' must be a whole number: features of several layers "
-			"are not supported", k->file);
+		die("%s: /config: '%s' must be a whole number: features of several layers are not supported",
+			k->file, m->feature_key);
 	if (layer < 1 || layer > (json_int_t)blocks)
-		die("%s: /config: 'vision_feature_layer' is %lld, expected the output of one of the %zu "
-			"blocks of the encoder", k->file, (long long)said, blocks);
+		die("%s: /config: '%s' is %lld, expected the output of one of the %zu blocks of the encoder",
+			k->file, m->feature_key, (long long)said, blocks);
 	return (size_t)layer;
 }
 
-/* Parses settings of a class with images of one size and one feature per patch. */
+/* Parses settings of a class with images of one size. */
 static void parse_fixed(struct vision *v, const struct keys *k, const struct keys *own)
 {
-	enum { WIDE = 1 << 16 };
-	const char *key = v->class->strategy_key;
+	enum { WIDE = 1 << 16, FEW = 64 };
+	const char *key = v->class->strategy_key, *merge = v->class->merge_key;
 	const char *strategy = key ? key_text(k, key, "default") : "default";
 
-	v->merge = v->frames = 1;
+	v->merge = merge ? key_size(k, merge, 2, 0, FEW) : 1;
+	v->frames = 1;
 	v->side = key_size(own, "image_size", own->arch->absent.image, 0, WIDE);
 	if (v->patch > v->side)
 		die("%s: /config: 'patch_size' is %zu, the images are %zu pixels wide", k->file, v->patch,
@@ -37,7 +38,10 @@ static void parse_fixed(struct vision *v, const struct keys *k, const struct key
 	v->rows = (v->side / v->patch) * (v->side / v->patch) + !!own->arch->class_token;
 	if (strcmp(strategy, "default") && strcmp(strategy, "full"))
 		die("%s: /config: '%s' is '%s', expected default or full", k->file, key, strategy);
-	v->skipped = !strcmp(strategy, "default");
+	v->skipped = v->class->skips && !strcmp(strategy, "default");
+	if (v->side / v->patch % v->merge)
+		die("%s: /config: '%s' is %zu, expected a divisor of the %zu patches per side of an image",
+			k->file, merge, v->merge, v->side / v->patch);
 }
 
 /* Parses the width of an attention window, in squares that become one feature. */
@@ -72,7 +76,7 @@ static void parse_images(struct vision *v, const struct multimodal *m, const str
 	if (key_size(own, "num_channels", CHANNELS, 0, WIDE) != CHANNELS)
 		die("%s: /config: '%s' must be %d; other values are not supported", k->file,
 			key_name(own, "num_channels"), CHANNELS);
-	if (m->merges) {
+	if (m->any_size) {
 		v->merge = key_size(own, "spatial_merge_size", 2, 0, FEW);
 		v->frames = key_size(own, "temporal_patch_size", 2, 0, FEW);
 		if (own->arch->sliding_kind == SLIDING_GRID)
@@ -91,10 +95,11 @@ static void parse_projector(struct stack *s, const struct vision *v, const struc
 	s->hidden = encoder->hidden;
 	s->merged = v->merge * v->merge;
 	s->out = last->hidden;
-	s->intermediate = v->class->merges ? s->merged * s->hidden : last->hidden;
+	if (stack_width(s, PROJECTION_DOWN))
+		s->intermediate = v->class->any_size ? s->merged * s->hidden : last->hidden;
 	s->eps = eps ? key_real(k, eps, 1e-5) : encoder->eps;
 	config_activation(s, k, "projector_hidden_act");
-	s->bias[ROLE_UP] = s->bias[ROLE_DOWN] = key_bool(k, "multimodal_projector_bias", true);
+	config_biases(s, k);
 }
 
 /* Intermediate size, from its ratio to the hidden size. */
@@ -142,10 +147,10 @@ void config_vision(struct config *c, const struct config_classes *of, const stru
 	check_encoder(of, k->file);
 	encoder = add_stack(c, of->encoder);
 	config_stack(c, encoder, &inner);
-	parse_images(&c->vision, m, k, &inner, c->vocab);
+	parse_images(&c->vision, m, &outer, &inner, c->vocab);
 	if (!key_name(&inner, "intermediate_size") && json_object_get(of->vision, "mlp_ratio"))
 		encoder->intermediate = parse_ratio(encoder, &inner);
-	if (!m->merges)
+	if (m->feature_key)
 		encoder->blocks = parse_depth(m, k, encoder->blocks);
 	parse_projector(add_stack(c, &m->projector), &c->vision, encoder, last, &outer);
 }

@@ -65,6 +65,23 @@ static const struct architecture towers[] = {
 	{ .name = NULL },
 };
 
+/* Encoders like SigLIP, whose norm after the blocks is a norm of the projector in the tree. */
+#define IDEFICS3_TOWER \
+	TOWER, .embedding_bias = true, \
+	.norm = { [BEFORE_ATTENTION] = "layer_norm1", [BEFORE_MLP] = "layer_norm2" }, \
+	.absent = { .hidden = 1152, .blocks = 12, .heads = 16, .intermediate = 3072, .image = 224, \
+		.patch = 32, .eps = 1e-6, .act = "gelu_pytorch_tanh" }
+
+static const struct architecture idefics3_towers[] = {
+	{ .name = "Idefics3VisionTransformer", .model_type = "idefics3_vision", IDEFICS3_TOWER },
+	{ .name = NULL },
+};
+
+static const struct architecture smolvlm_towers[] = {
+	{ .name = "SmolVLMVisionTransformer", .model_type = "smolvlm_vision", IDEFICS3_TOWER },
+	{ .name = NULL },
+};
+
 static const struct architecture qwen2_towers[] = {
 	{ .name = "Qwen2VisionTransformerPretrainedModel", .model_type = "qwen2_vl_vision",
 	  QWEN_TOWER, .norm_kind = NORM_LAYER, .bias = TOWER_BIAS,
@@ -106,16 +123,35 @@ static const struct architecture qwen2_5_towers[] = {
 		{ "model.", "language_model.model." }, { "lm_head.", "language_model.lm_head." }, \
 		{ "vision_tower.embeddings.pre_layrnorm.", "vision_tower.vision_model.pre_layrnorm." }, \
 		{ "vision_tower.", "vision_tower.vision_model." }, { NULL, NULL } }, \
-	.unused = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL }
+	.unused = (const char *const []){ "vision_tower.post_layernorm.*", "vision_tower.head.*", NULL }, \
+	.encoders = towers, .placeholder = 32000, .feature_key = "vision_feature_layer", .skips = true
 #define LLAVA_PROJECTOR \
-	.projector = true, .norm_kind = NORM_LAYER, \
+	.projector = true, .norm_kind = NORM_LAYER, .bias = { [ROLE_UP] = true, [ROLE_DOWN] = true }, \
+	.bias_key = { [ROLE_UP] = "multimodal_projector_bias", [ROLE_DOWN] = "multimodal_projector_bias" }, \
 	.layout = (const char *const []){ "/multi_modal_projector", NULL }, \
 	.blocks = "/multi_modal_projector", \
 	.linear = { { "linear_1", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "linear_2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } }
 
+#define IDEFICS3(connector) \
+	.text = "llama", .placeholder = 128257, .merge_key = "scale_factor", \
+	.renames = (const struct rename_row []){ \
+		{ "model.vision_model.post_layernorm.", "connector.post_layernorm." }, \
+		{ "model.vision_model.", "vision_tower." }, { "model.connector.", "connector." }, \
+		{ "model.text_model.", "model." }, { NULL, NULL } }, \
+	.written = (const struct rename_row []){ \
+		{ "connector.post_layernorm.", "model.vision_model.post_layernorm." }, \
+		{ "vision_tower.", "model.vision_model." }, { "connector.", "model.connector." }, \
+		{ "model.", "model.text_model." }, { NULL, NULL } }, \
+	.unused = (const char *const []){ NULL }, \
+	.projector = { .name = connector, .projector = true, .norm_kind = NORM_LAYER, \
+		.layout = (const char *const []){ "/connector", NULL }, .blocks = "/connector", \
+		.norm = { [BEFORE_MLP] = "post_layernorm" }, \
+		.linear = { { "modality_projection/proj", ROLE_DOWN, PROJECTION_GATE_UP, ROWS_AS_IS, \
+			NULL } } }
+
 #define QWEN \
-	.placeholder = 151655, .merges = true, \
+	.placeholder = 151655, .any_size = true, \
 	.renames = (const struct rename_row []){ { "model.visual.", "visual." }, \
 		{ "model.language_model.", "model." }, { NULL, NULL } }, \
 	.written = (const struct rename_row []){ { NULL, NULL } }, \
@@ -123,16 +159,16 @@ static const struct architecture qwen2_5_towers[] = {
 #define QWEN_MERGER \
 	.projector = true, .layout = (const char *const []){ "/visual/merger", NULL }, \
 	.blocks = "/visual/merger", .norm = { [BEFORE_MLP] = "ln_q" }, \
+	.bias = { [ROLE_UP] = true, [ROLE_DOWN] = true }, \
 	.linear = { { "mlp/0", ROLE_UP, PROJECTION_GATE_UP, ROWS_AS_IS, NULL }, \
 		{ "mlp/2", ROLE_DOWN, PROJECTION_DOWN, ROWS_AS_IS, NULL } }
 
 const struct multimodal multimodals[] = {
-	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", .encoders = towers,
-	  .placeholder = 32000,
-	  LLAVA, .feature_layer = -2, .strategy_key = "vision_feature_select_strategy",
+	{ .name = "LlavaForConditionalGeneration", .model_type = "llava", .text = "llama", LLAVA,
+	  .feature_layer = -2, .strategy_key = "vision_feature_select_strategy",
 	  .projector = { .name = "LlavaMultiModalProjector", LLAVA_PROJECTOR } },
 	{ .name = "VipLlavaForConditionalGeneration", .model_type = "vipllava", .text = "llama",
-	  .encoders = towers, LLAVA, .placeholder = 32000, .projector_eps_key = "projector_layernorm_eps",
+	  LLAVA, .projector_eps_key = "projector_layernorm_eps",
 	  .projector = { .name = "VipLlavaMultiModalProjector", LLAVA_PROJECTOR,
 		.norm = { [BEFORE_MLP] = "projector_layernorm" } } },
 	{ .name = "Qwen2VLForConditionalGeneration", .model_type = "qwen2_vl", .text = "qwen2_vl_text",
@@ -141,6 +177,10 @@ const struct multimodal multimodals[] = {
 	{ .name = "Qwen2_5_VLForConditionalGeneration", .model_type = "qwen2_5_vl",
 	  .text = "qwen2_5_vl_text", .encoders = qwen2_5_towers, QWEN,
 	  .projector = { .name = "Qwen2_5_VLPatchMerger", QWEN_MERGER, .norm_kind = NORM_RMS } },
+	{ .name = "Idefics3ForConditionalGeneration", .model_type = "idefics3", .encoders = idefics3_towers,
+	  IDEFICS3("Idefics3Connector") },
+	{ .name = "SmolVLMForConditionalGeneration", .model_type = "smolvlm", .encoders = smolvlm_towers,
+	  IDEFICS3("SmolVLMConnector") },
 	{ .name = NULL },
 };
 

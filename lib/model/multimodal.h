@@ -22,10 +22,13 @@ struct multimodal {
 	const struct rename_row *renames;	/* checkpoint to tree: every row that matches, in order */
 	const struct rename_row *written;	/* tree to checkpoint: the first row that matches */
 	int32_t placeholder;		/* id of image tokens if config.json has none */
-	int feature_layer;		/* vision_feature_layer if absent; 0: a list of layers, unsupported */
-	const char *strategy_key;	/* key: whether the encoder's first row is dropped; NULL: it is */
+	const char *feature_key;	/* key of the layer whose output is used; NULL: the last */
+	int feature_layer;		/* its value if absent; 0: a list of layers, unsupported */
+	bool skips;			/* the encoder's first row is dropped */
+	const char *strategy_key;	/* key: whether it is dropped; NULL: no such key */
 	const char *projector_eps_key;	/* epsilon of the projector's norm; NULL: as in the encoder */
-	bool merges;			/* images have any size; squares of patches become one feature */
+	bool any_size;			/* images have any size; squares of patches become one feature */
+	const char *merge_key;		/* key of such squares in images of one size; NULL: none */
 	const char *const *unused;	/* patterns of unused tensors; ends with NULL */
 	const struct architecture *encoders;	/* found by model_type; ends with NULL */
 	struct architecture projector;

@@ -165,7 +165,7 @@ void residual_block(struct residual *r, const struct config *c, const struct sta
 			l.shared = s->heads / s->kv_heads, l.width = s->head_dim;
 		if (rows == CHANNELS_VALUE)
 			l.first = l.out - stack_out(s, ROLE_V);
-		if (rows == CHANNELS_RESIDUAL)
+		if (rows == CHANNELS_RESIDUAL && columns != CHANNELS_RESIDUAL)
 			l.norm = norm[attention ? AFTER_ATTENTION : AFTER_MLP];
 		else if (!s->norms_last)
 			l.norm = norm[attention ? BEFORE_ATTENTION : BEFORE_MLP];

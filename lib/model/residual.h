@@ -16,6 +16,7 @@
  *	head			residual	of their own
  *	patches of images	of their own	residual
  *	a projector's layers	residual of the encoder; inner	of their own; residual of the language model
+ *	a projector's only layer	residual of the encoder	residual of the language model
  *
  * A model has one stream, or two: of the encoder and of the language model.
  *
@@ -58,7 +59,8 @@ struct residual_layer {
 	size_t first;		/* earlier rows are their own: queries and keys of a layer with values */
 	bool table;		/* a table: its rows are added to the stream */
 	bool vector;		/* one such row, stored as a dataset, not as a group with a weight */
-	int64_t norm;		/* index of the norm through which it reads or adds, or RESIDUAL_NONE */
+	int64_t norm;		/* index of the norm through which it reads or adds, or RESIDUAL_NONE;
+				 * of a projector's only layer: reads */
 	enum role role;		/* role in a block; ROLES: outside the blocks */
 	/*
 	 * Index of a layer with outputs (from its row `first` on) to which the inputs are proportional,

@@ -112,6 +112,17 @@ void vision_place(const struct config *c, const struct token_image *image, size_
 	*column = (w.column + square % w.columns) * merge + i % merge;
 }
 
+size_t vision_position(const struct config *c, const struct token_image *image, size_t t)
+{
+	const size_t class = !!config_encoder(c)->arch->class_token;
+	size_t row, column;
+
+	if (t < class)
+		return t;
+	vision_place(c, image, t - class, &row, &column);
+	return class + row * image->columns + column;
+}
+
 size_t vision_window(const struct config *c, const struct token_image *image, size_t i)
 {
 	const size_t merge = c->vision.merge;

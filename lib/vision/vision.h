@@ -4,7 +4,7 @@
  *
  * LLaVA: the encoder has one row for each patch; CLIP has a class row before them. The strategy `full`
  * keeps all rows, `default` drops the first row in any case. So a SigLIP encoder, which has no class row,
- * loses a patch. Qwen2-VL: merge x merge patches become one token.
+ * loses a patch. Qwen2-VL and Idefics3: merge x merge patches become one token.
  *
  * Qwen2.5-VL: most blocks of the encoder attend within windows. A window is window x window of these squares
  * of patches, less at the right and at the bottom of an image. The rows of the encoder are in the order of
@@ -38,6 +38,9 @@ void vision_check(const struct config *c, const char *file, const struct token_i
  * squares that become one token, and row by row within each square. */
 void vision_place(const struct config *c, const struct token_image *image, size_t i, size_t *row,
 	size_t *column);
+/* The row of the table of positions for row t of the encoder, with a class row: rows of the table are in the
+ * order of the image. */
+size_t vision_position(const struct config *c, const struct token_image *image, size_t t);
 /* The patches of the attention window that begins with patch i; without windows: of the image. */
 size_t vision_window(const struct config *c, const struct token_image *image, size_t i);
 /*

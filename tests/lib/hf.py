@@ -89,6 +89,8 @@ def images(model, f, first, ids):
         return {}
     own = [i for i, (at, _) in enumerate(f["image_span"][()]) if first <= at < first + len(ids)]
     pixels = [pixels_of(f[f"images/{i}"][()], "f8") for i in own]
+    if model.config.model_type in ("idefics3", "smolvlm"):
+        return dict(pixel_values=torch.stack(pixels)[None])
     if model.config.model_type not in ("qwen2_vl", "qwen2_5_vl"):
         return dict(pixel_values=torch.stack(pixels))
     v = model.config.vision_config

@@ -54,6 +54,13 @@ def checkpoint(path):
             vision = c["vision_config"]
             if "patch_embedding.weight" in name:
                 t = t.reshape(-1, 3, vision["patch_size"], vision["patch_size"])
+        if kind in ("idefics3", "smolvlm"):
+            name = name.replace("connector.post_layernorm.", "vision_tower.post_layernorm.")
+            stem, rest = name.split(".", 1)
+            name = dict(model="model.text_model.", vision_tower="model.vision_model.", connector="model.connector.",
+                        lm_head="lm_head.")[stem] + rest
+            if "patch_embedding.weight" in name:
+                t = t.reshape(-1, 3, 5, 5)
         if name == "visual.patch_embed.proj.weight":
             t = t.reshape(-1, 3, 2, 5, 5)
         found[name] = t

@@ -26,6 +26,7 @@ def tensors(f, patch):
             'vision_tower',
             'multi_modal_projector',
             'visual',
+            'connector',
         ):
             a = d[()]
             if path.endswith('patch_embedding/weight'):
@@ -87,8 +88,20 @@ def make(ref):
         ('vision_tower.', 'model.vision_tower.'),
         ('multi_modal_projector.', 'model.multi_modal_projector.'),
     )
+    IDEFICS3 = (
+        ('model.', 'model.text_model.'),
+        ('vision_tower.', 'model.vision_model.'),
+        ('connector.post_layernorm.', 'model.vision_model.post_layernorm.'),
+        ('connector.', 'model.connector.'),
+    )
+    rows_of = {
+        'qwen2-vl': ((), NEW),
+        'qwen2.5-vl': ((), NEW),
+        'idefics3': (IDEFICS3, IDEFICS3),
+        'smolvlm': (IDEFICS3, IDEFICS3),
+    }
 
-    for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'qwen2-vl', 'qwen2.5-vl', 'llava-postnorm', 'vipllava':
+    for name in 'llava-clip', 'llava-clip-full', 'llava-siglip', 'llava-postnorm', 'vipllava', *rows_of:
         with h5py.File(f'{ref}/{name}.h5') as f:
             config, processor = json.loads(f['config'][()]), f['processor'][()].decode()
             t = tensors(f, config['vision_config']['patch_size'])
@@ -110,7 +123,9 @@ def make(ref):
                 put(f'sections{i}', config | {'text_config': own}, processor, t)
             for i in range(len(f['images'])):
                 ppm(f'{name}-{i}.ppm', f[f'images/{i}'][()])
-            for kind, rows in ('old', () if name.startswith('qwen') else OLD), ('new', NEW):
+            if name == 'idefics3':
+                put('squares', config | {'scale_factor': 4}, processor, t)
+            for kind, rows in zip(('old', 'new'), rows_of.get(name, (OLD, NEW))):
                 put(f'{name}-{kind}', config, processor, {renamed(n, rows): a for n, a in t.items()})
             for folder, change in (
                 ('window', {'window_size': 9}),
@@ -193,12 +208,13 @@ def linked():
     blocks = [f'vision_tower/encoder/layers/{i}/layer_norm{k}' for i in range(3) for k in (1, 2)]
     one_gain('vipllava', 'vision_tower/embeddings/pre_layrnorm')
     one_gain('llava-postnorm', *blocks)
-    shutil.copy('qwen2-vl.h5', 'qwen2-vl-1.h5')
+    for name in 'qwen2-vl', 'idefics3', 'smolvlm':
+        shutil.copy(name + '.h5', name + '-1.h5')
 
 
 def questions(ref):
     r = np.random.default_rng(5)
-    for name in 'llava-clip', 'qwen2-vl', 'qwen2.5-vl':
+    for name in 'llava-clip', 'qwen2-vl', 'qwen2.5-vl', 'idefics3':
         with h5py.File(f'{ref}/{name}.h5') as f, h5py.File(name + '-bytes.h5', 'w') as g:
             for a in 'ptq_kind', 'ptq_version', 'history':
                 g.attrs[a] = f.attrs[a]
@@ -306,6 +322,7 @@ def same_tree(reference, path):
                 "vision_tower",
                 "multi_modal_projector",
                 "visual",
+                "connector",
             ):
                 assert (d[()] == b[path][()]).all(), path
 
@@ -454,8 +471,11 @@ def rotated(model):
         assert abs(a - b).max() < 1e-5 * abs(a).max() and abs(rms[n][()] - turned[n][()]).max() > 1e-2, n
     for n in names:
         assert (language[n][()] == before[n][()]).all(), n
-    projector = "visual/merger/mlp/2" if encoder == "visual" else "multi_modal_projector/linear_2"
-    assert "online_hadamard" in turned[projector].attrs and "online_hadamard" not in language[projector].attrs
+    projectors = "visual/merger/mlp/2", "multi_modal_projector/linear_2", "connector/modality_projection/proj"
+    projector = next(n for n in projectors if n in before)
+    online = not projector.startswith("connector")  # whose only layer has no input of its own
+    assert ("online_hadamard" in turned[projector].attrs) == online
+    assert "online_hadamard" not in language[projector].attrs
     assert abs(language[projector]["weight"][()] - before[projector]["weight"][()]).max() > 1e-2
 
 
@@ -469,10 +489,18 @@ def turned_encoder(model):
     assert "online_hadamard" in turned["visual/blocks/0/mlp/down_proj"].attrs
 
 
-def window_scales():
+def scales_of(*names):
     with h5py.File("msq.h5") as f:
-        names = "model/layers/0/mlp/up_proj", "visual/blocks/0/mlp/up_proj", "visual/merger/mlp/2"
         print(*(len(f[g + "/act_scale"]) for g in names))
+
+
+def window_scales():
+    scales_of("model/layers/0/mlp/up_proj", "visual/blocks/0/mlp/up_proj", "visual/merger/mlp/2")
+
+
+def single_scales():
+    tower = "vision_tower/encoder/layers/0/mlp/fc1"
+    scales_of("model/layers/0/mlp/up_proj", tower, "connector/modality_projection/proj")
 
 
 def rotation():

@@ -42,6 +42,9 @@ ROWS = {
     "qwen2.5-vl": ("Qwen2_5_VL", dict(depth=3, hidden_size=24, num_heads=2, out_hidden_size=32, intermediate_size=36,
                                       patch_size=5, window_size=27, fullatt_block_indexes=[1, 7]), "Qwen2_5_VL",
                    dict(rope_parameters=dict(rope_type="default", rope_theta=1000.0, mrope_section=[2, 1, 1])), dict()),
+    "idefics3": ("Idefics3", dict(image_size=30), "Llama", dict(), dict(scale_factor=2)),
+    "smolvlm": ("SmolVLM", dict(image_size=46, hidden_act="gelu", layer_norm_eps=1e-3), "Qwen2", dict(),
+                dict(scale_factor=3, tie_word_embeddings=True)),
     "llava-siglip": ("SiglipVision", dict(image_size=20), "Qwen2", dict(tie_word_embeddings=True),
                      dict(vision_feature_layer=1, vision_feature_select_strategy="full", multimodal_projector_bias=False)),
     "llava-postnorm": ("CLIPVision", dict(image_size=20, hidden_act="gelu"), "Llama", dict(),
@@ -61,6 +64,10 @@ def configuration(row):
     if tower.startswith("Qwen"):
         return getattr(transformers, tower + "Config")(vision_config=vision, text_config=TEXT | language, image_token_id=PLACEHOLDER,
             vision_start_token_id=58, vision_end_token_id=59, attn_implementation="eager", **whole)
+    if "scale_factor" in whole:
+        return getattr(transformers, tower + "Config")(
+            vision_config=TOWER | vision, text_config=getattr(transformers, text + "Config")(**TEXT | language),
+            image_token_id=PLACEHOLDER, attn_implementation="eager", **whole)
     whole = {k: v for k, v in whole.items() if k != "postnorm"}
     return getattr(transformers, whole.pop("kind", "Llava") + "Config")(
         vision_config=getattr(transformers, tower + "Config")(**TOWER | vision),
@@ -98,7 +105,9 @@ def fill(model, generator):
 
 def path_of(name):
     """Where model-import puts a tensor or a layer; None: nowhere."""
-    for start, other in (("model.language_model.", "model."), ("model.", "")):
+    name = name.replace("model.vision_model.post_layernorm", "model.connector.post_layernorm")
+    for start, other in (("model.language_model.", "model."), ("model.text_model.", "model."),
+                         ("model.vision_model.", "vision_tower."), ("model.", "")):
         if name.startswith(start):
             name = other + name[len(start):]
             break
@@ -115,7 +124,7 @@ def depth(config):
     """How many blocks of the encoder the features pass."""
     if config.model_type in GRIDS:
         return config.vision_config.depth
-    n, layer = config.vision_config.num_hidden_layers, config.vision_feature_layer
+    n, layer = config.vision_config.num_hidden_layers, getattr(config, "vision_feature_layer", -1)
     return layer if layer >= 0 else n + 1 + layer
 
 
@@ -167,7 +176,8 @@ def images_of(config, generator):
         side = v.image_size // v.patch_size
         grids = [(side, side)] * 4
         skipped = getattr(config, "vision_feature_select_strategy", "default") == "default"
-        features = [side * side + (v.model_type == "clip_vision_model") - skipped] * 4
+        each = getattr(config, "scale_factor", None)
+        features = [side * side // each ** 2 if each else side * side + (v.model_type == "clip_vision_model") - skipped] * 4
     rest = 0 if config.model_type in GRIDS else v.image_size % v.patch_size
     images = [torch.randint(0, 256, (h * v.patch_size + rest, w * v.patch_size + rest, 3), generator=generator).numpy().astype("u1")
               for h, w in grids]
@@ -180,7 +190,7 @@ def run(model, exact, ids, pixels, grids):
     ids, c = torch.tensor([ids]), model.config
     labels = ids.masked_fill(ids == PLACEHOLDER, -100)
     if c.model_type not in GRIDS:
-        own = dict(input_ids=ids, pixel_values=torch.stack(pixels))
+        own = dict(input_ids=ids, pixel_values=torch.stack(pixels)[None if hasattr(c, "scale_factor") else slice(None)])
         return model(**own).logits[0], exact(**own, labels=labels).loss, None
     p, m, t = c.vision_config.patch_size, c.vision_config.spatial_merge_size, c.vision_config.temporal_patch_size
     patches = [x.reshape(3, 1, h // m, m, p, w // m, m, p).expand(-1, t, -1, -1, -1, -1, -1, -1).permute(2, 5, 3, 6, 0, 1, 4, 7)
