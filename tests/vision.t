@@ -204,8 +204,16 @@ ok "$m: --sequential takes blocks with windows and without" \
 	dpq-run -q --sequential --ctx 128 --tokens $m-t.h5 --storage uint4 --group 6 $m.h5 -o s.h5
 msq-calib -q --act-format int8 --act-mode static-modality --ctx 128 --tokens $m-t.h5 $m.h5 -o msq.h5
 is "$m: scales by modality after the embeddings, one scale before" "$(py window_scales)" '2 1 1'
-# A projector of one layer, which reads the stream of the encoder and adds to that of the language model.
+# The processor of SigLIP for Idefics3: images of the encoder's size are unchanged, others are resized.
 m=idefics3
+model-import -q siglip -o siglip.h5
+eval-ppl --ctx 128 --tokens $m-t.h5 $m.h5 >want && eval-ppl --ctx 128 --tokens $m-t.h5 siglip.h5 >got
+ok "$m: SiglipImageProcessor leaves images of the encoder's size unchanged" sh -c 'grep -q ppl got && cmp want got'
+images-import -q --model siglip.h5 --tokens $m-text.h5 qwen2.5-vl-?.ppm -o resized-t.h5
+eval-ppl --ctx 128 --tokens resized-t.h5 siglip.h5 >got
+ok "$m: ... and resizes others: as many tokens, another likelihood" \
+	sh -c 'grep "^tokens" want >n && grep "^tokens" got | cmp - n && grep -q ppl got && ! cmp -s want got'
+# A projector of one layer, which reads the stream of the encoder and adds to that of the language model.
 hessian-accum -q --ctx 128 --tokens $m-t.h5 $m.h5 -o single-h.h5
 ok "$m: the only layer of the projector is quantized" \
 	sh -c 'dpq-run --storage uint4 --group 8 --hessian single-h.h5 "$1" -o q.h5 2>said &&

@@ -125,6 +125,8 @@ def make(ref):
                 ppm(f'{name}-{i}.ppm', f[f'images/{i}'][()])
             if name == 'idefics3':
                 put('squares', config | {'scale_factor': 4}, processor, t)
+                size = {'size': {'height': 30, 'width': 30}, 'resample': 1, 'image_std': [0.25] * 3}
+                put('siglip', config, json.dumps({'image_processor_type': 'SiglipImageProcessor'} | size), t)
             for kind, rows in zip(('old', 'new'), rows_of.get(name, (OLD, NEW))):
                 put(f'{name}-{kind}', config, processor, {renamed(n, rows): a for n, a in t.items()})
             for folder, change in (
