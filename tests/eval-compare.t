@@ -62,6 +62,12 @@ no '... and the other way round' 1 'itself.h5: /nll_of_reference: is present, un
 py another
 no 'another reference' 1 'another.h5: /nll_of_reference: is of another reference: target 0' \
 	eval-compare itself.h5 another.h5
+py not_finite
+for r in nll_of_target:plain kl:itself; do
+	no "${r%:*} that is not finite" 1 "nan-${r#*:}.h5: /${r%:*}: target 1 has nan, expected a finite number" \
+		eval-compare nan-${r#*:}.h5 ${r#*:}.h5
+done
+no '... in eval-ppl --paired' 1 'nan-plain.h5: /nll_of_target: target 1 has nan' run "$model" --paired nan-plain.h5
 no 'a model' 1 "llama-gqa.h5: .*'model'.*'result'" eval-compare "$model" "$model"
 no 'a confidence of 1' 2 '--confidence' eval-compare --confidence 1 hand-1.h5 zero.h5
 

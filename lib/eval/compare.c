@@ -60,11 +60,6 @@ static void check_record(const struct part *record, const struct shape *s)
 		record_check_reference(record, s->n, s->reference.data);
 }
 
-static const double *numbers(const struct part *record, const struct shape *s, const char *path)
-{
-	return part_tensor(record, path, TENSOR_F64, 1, &s->n).data;
-}
-
 /* The means of x - less over the windows; less NULL: of x. */
 static void means_of(const struct shape *s, const double x[s->n], const double *less, double d[s->windows])
 {
@@ -92,9 +87,9 @@ static struct two_way layout_of(const struct row *row, size_t draws,
 	struct two_way t;
 
 	for (size_t i = 0; i < draws; i++)
-		means_of(s, numbers(record[i], s, row->path), row->less == NOTHING ? NULL :
-			row->less == BASE ? numbers(record[draws + i], s, row->path) :
-			numbers(record[i], s, "/nll_of_reference"), d + i * s->windows);
+		means_of(s, record_numbers(record[i], row->path, s->n), row->less == NOTHING ? NULL :
+			row->less == BASE ? record_numbers(record[draws + i], row->path, s->n) :
+			record_numbers(record[i], "/nll_of_reference", s->n), d + i * s->windows);
 	t = two_way_of(draws, s->windows, d, s->targets, confidence);
 	free(d);
 	return t;

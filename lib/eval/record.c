@@ -124,14 +124,20 @@ struct part *record_open_earlier(const char *path, const struct windows *w, cons
 	return record;
 }
 
-static const double *numbers(const struct part *record, const char *path, const struct windows *w)
+const double *record_numbers(const struct part *record, const char *path, size_t n)
 {
-	return part_tensor(record, path, TENSOR_F64, 1, &w->targets).data;
+	const double *x = part_tensor(record, path, TENSOR_F64, 1, &n).data;
+
+	for (size_t i = 0; i < n; i++)
+		if (!isfinite(x[i]))
+			die("%s: %s: target %zu has %g, expected a finite number", part_name(record), path, i,
+				x[i]);
+	return x;
 }
 
 void record_check_reference(const struct part *record, size_t n, const double nll[n])
 {
-	const double *reference = part_tensor(record, "/nll_of_reference", TENSOR_F64, 1, &n).data;
+	const double *reference = record_numbers(record, "/nll_of_reference", n);
 
 	for (size_t i = 0; i < n; i++)
 		if (!(fabs(reference[i] - nll[i]) < SAME_NLL))
@@ -142,11 +148,11 @@ void record_check_reference(const struct part *record, size_t n, const double nl
 size_t record_metrics(const struct part *record, const struct windows *w, const double nll[w->targets],
 	const struct divergence *d, struct metric metric[RECORD_METRICS])
 {
-	const double *before = numbers(record, "/nll_of_target", w);
+	const double *before = record_numbers(record, "/nll_of_target", w->targets);
 	const size_t n = delta_metrics(paired_nll, w, nll, before, metric);
 
 	if (!d)
 		return n;
 	record_check_reference(record, w->targets, d->reference);
-	return n + delta_metrics(paired_kl, w, d->kl, numbers(record, "/kl", w), metric + n);
+	return n + delta_metrics(paired_kl, w, d->kl, record_numbers(record, "/kl", w->targets), metric + n);
 }

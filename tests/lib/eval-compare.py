@@ -41,6 +41,12 @@ def another():
         f["nll_of_reference"][0] += 1
 
 
+def not_finite():
+    for name, record in ("nll_of_target", "plain"), ("kl", "itself"):
+        with copied(record + ".h5", "nan-%s.h5" % record) as f:
+            f[name][1] = np.nan
+
+
 def read(order, k, *names):
     with h5py.File("%s-%d.h5" % (order, k)) as f:
         return [f[name][...] for name in names]
