@@ -79,6 +79,8 @@ refused 'an empty answer' arc_easy "'answerKey' has no answer" \
 	'{"question": "q", "choices": {"text": ["a"], "label": ["A"]}, "answerKey": ""}'
 refused 'an answer that is no label' arc_easy "'answerKey' is 'C', expected the label of a choice" \
 	'{"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "C"}'
+refused 'an answer with two labels' arc_easy "'answerKey' is 'A', expected the label of one choice only" \
+	'{"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "A"]}, "answerKey": "A"}'
 refused 'an empty choice' arc_easy 'choice 1 is empty' \
 	'{"question": "q", "choices": {"text": ["a", " "], "label": ["A", "B"]}, "answerKey": "A"}'
 refused 'a choice that is not a text' arc_easy 'choice 1 is not a text' \
@@ -118,6 +120,8 @@ refused '... with equal options' winogrande "choices 0 and 1 are equal" \
 	'{"sentence": "a _ b", "option1": "x", "option2": "x", "answer": "1"}'
 refused 'LAMBADA that ends in a blank' lambada "'text' has no word after its last blank" '{"text": "a b "}'
 refused 'GSM8K without a number' gsm8k "'answer' has no number after '####'" '{"question": "q", "answer": "3"}' -n 0
+refused '... without one after the mark' gsm8k "'answer' has no number after '####'" \
+	'{"question": "q", "answer": "#### 3 #### "}' -n 0
 four='"question": "q", "choices": ["a", "b", "c", "d"]'
 refused 'MMLU with three choices' mmlu "'choices' is not an array of 4 texts" \
 	'{"question": "q", "choices": ["a", "b", "c"], "answer": 0}' -n 0 --subject s
@@ -145,6 +149,8 @@ csv() {	# csv NAME LINE PATTERN TEXT
 csv 'a row that is cut short' 3 'has 3 cells, expected 6' 'q,a,b,c,d,A\n\nq,a,b'
 csv 'quotes that do not end' 2 'a cell in quotes does not end' 'q,a,b,c,d,A\n"q,a\n'
 csv 'text after quotes' 1 'a cell has text after its quotes' '"q"x,a,b,c,d,A\n'
+csv 'two columns of a name' 1 "has two columns 'A'" 'question,A,A,B,C,D,answer\n'
+csv 'a row after blank lines that end in CR' 4 'has 1 cells, expected 6' '\r\nq,a,b,c,d,A\r\n\r\nq\r\n'
 csv 'no UTF-8' 1 'cell 2 is not valid UTF-8' 'q,\377,b,c,d,A\n'
 csv 'a row after one of several lines' 3 "'answer' is 'X'" '"q\n",a,b,c,d,A\nq,a,b,c,d,X\n'
 printf 'q,\0' >bad.csv

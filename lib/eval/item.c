@@ -76,6 +76,12 @@ static json_t *next_row(struct csv *c)
 	return row;
 }
 
+static void skip_blank_lines(struct csv *c)
+{
+	while (c->at < c->end && (*c->at == '\n' || (c->at + 1 < c->end && !memcmp(c->at, "\r\n", 2))))
+		c->line += *c->at++ == '\n';
+}
+
 static bool has_cell(const json_t *row, const char *text)
 {
 	size_t i;
@@ -85,6 +91,20 @@ static bool has_cell(const json_t *row, const char *text)
 		if (!strcmp(json_string_value(v), text))
 			return true;
 	return false;
+}
+
+static void check_names(const json_t *names)
+{
+	json_t *seen = json_object();
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(names, i, v) {
+		if (json_object_get(seen, json_string_value(v)))
+			die("has two columns '%s'", json_string_value(v));
+		json_object_set(seen, json_string_value(v), v);
+	}
+	json_decref(seen);
 }
 
 static json_t *names_of(const char *const columns[])
@@ -107,8 +127,7 @@ static void read_csv(struct items *y, size_t n, const char text[n], size_t limit
 		size_t line;
 		json_t *o;
 
-		while (c.at < c.end && *c.at == '\n')
-			c.at++, c.line++;
+		skip_blank_lines(&c);
 		if (c.at == c.end)
 			break;
 		line = c.line;
@@ -116,6 +135,7 @@ static void read_csv(struct items *y, size_t n, const char text[n], size_t limit
 		row = next_row(&c);
 		if (!names && has_cell(row, *columns)) {
 			names = row;
+			check_names(names);
 			continue;
 		}
 		if (!names)

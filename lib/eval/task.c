@@ -64,15 +64,18 @@ static size_t gold_number(const json_t *item, const char *key, json_int_t first,
 static size_t gold_label(const json_t *item, const char *key, const json_t *labels)
 {
 	const char *answer = strip_begin(json_member_text(item, key));
-	size_t i;
+	size_t i, found = 0, gold = 0;
 	json_t *v;
 
 	if (!*answer)
 		no_answer(key);
 	json_array_foreach(labels, i, v)
 		if (json_is_string(v) && !strcmp(answer, json_string_value(v)))
-			return i;
-	die("'%s' is '%s', expected the label of a choice", key, answer);
+			found++, gold = i;
+	if (found != 1)
+		die("'%s' is '%s', expected the label of %s", key, answer, found ? "one choice only" :
+			"a choice");
+	return gold;
 }
 
 /* ---- rows: choices and the right one ---- */
@@ -205,8 +208,12 @@ static void read_last_word(struct reading *r)
 /* GSM8K: the solution, which ends in "#### " and the number. */
 static void read_solution(struct reading *r)
 {
+	const char *mark = NULL;
+
 	r->answer = xformat("%s", json_member_text(r->item, r->task->gold));
-	if (!strstr(r->answer, "####"))
+	for (const char *s = r->answer; (s = strstr(s, "####"));)
+		mark = s += strlen("####");
+	if (!mark || !*strip_begin(mark))
 		die("'%s' has no number after '####'", r->task->gold);
 }
 
