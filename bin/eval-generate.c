@@ -7,6 +7,7 @@
  * right one (eval/match.h). With an earlier record, also paired differences by question.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/history.h"
 #include "base/option.h"
@@ -18,6 +19,7 @@
 #include "forward/generate.h"
 #include "model/setting.h"
 #include "num/linalg.h"
+#include "text/utf8.h"
 
 static const struct tool tool = {
 	.name = "eval-generate",
@@ -153,6 +155,8 @@ int main(int argc, char *argv[])
 		misuse("--questions FILE is expected");
 	if (set.until && !*set.until)
 		misuse("--until is empty, expected a text");
+	if (set.until && utf8_valid(set.until, strlen(set.until)) < strlen(set.until))
+		misuse("--until is not valid UTF-8");
 
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_ANSWER);
 	struct part *model = part_open(c.operand[0], "model");

@@ -77,6 +77,7 @@ refused 'no context' "'context' is missing" '{"task": "a", "answer": "b", "match
 refused 'no answer' "'answer' is missing, expected a text" "{$q, \"match\": \"exact\"}"
 refused 'an answer that is not a text' "'answer' is not a text" "{$q, \"answer\": 5, \"match\": \"exact\"}"
 refused 'no match' "'match' is missing" "{$q, \"answer\": \"b\"}"
+refused 'an empty answer' "'answer' is empty, expected a text" "{$q, \"answer\": \" \", \"match\": \"exact\"}"
 refused 'an unknown match' "'match' is 'gsm', expected one of gsm8k, gsm8k-cot, exact" \
 	"{$q, \"answer\": \"b\", \"match\": \"gsm\"}"
 is 'every match is in --help and in the page' \
@@ -103,6 +104,7 @@ no 'a context without a position left for an answer' 1 \
 py nan; no 'logits that are not finite' 1 'nan.h5: logits are not finite' eval-generate --questions q.jsonl nan.h5
 no 'no --questions' 2 '--questions FILE is expected' eval-generate speaker.h5
 no 'an empty --until' 2 '--until is empty' run --until '' speaker.h5
+no 'an --until that is no UTF-8' 2 '--until is not valid UTF-8' run --until "$(printf 'a\377')" speaker.h5
 no '--max 0' 2 '--max: ' run --max 0 speaker.h5
 no '--batch 0' 2 '--batch: ' run --batch 0 speaker.h5
 no 'a record of other questions' 1 'e.h5: has other questions than cases.jsonl' run --paired e.h5 speaker.h5

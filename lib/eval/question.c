@@ -45,6 +45,7 @@ static void read_context(struct question *q)
 static void read_answer(struct question *q)
 {
 	const char *match;
+	char *form;
 
 	read_context(q);
 	q->answer = json_member_text(q->json, "answer");
@@ -55,6 +56,10 @@ static void read_answer(struct question *q)
 
 		die("'match' is '%s', expected one of %s", match, names);
 	}
+	form = match_form(q->match, q->answer);
+	if (!*form)
+		die("'answer' is empty, expected a text");
+	free(form);
 	if (json_object_get(q->json, "until"))
 		q->until = texts_of(q->json, "until", &q->untils);
 }
