@@ -28,6 +28,7 @@ def main(paths):
         from pyarrow import ArrowInvalid, parquet
     except ImportError:
         stop(f"{sys.executable} has no pyarrow, which reads Parquet files: pip install pyarrow")
+    sys.stdout.reconfigure(encoding="utf-8")
     try:
         for path in paths:
             for row in rows(path, parquet, ArrowInvalid):
@@ -38,6 +39,9 @@ def main(paths):
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as e:
+        sys.stdout = None  # Python would flush it again at exit
+        stop(f"<stdout>: cannot be written: {e.strerror}")
 
 
 main(sys.argv[1:])

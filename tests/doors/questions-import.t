@@ -23,6 +23,10 @@ peer parquet
 ok 'Parquet to JSON lines' sh -c '"$PEERS" "$1" g.parquet >g.jsonl' sh "$top/pipelines/lib/parquet.py"
 ok '... as they are' cmp g.jsonl g-rows.jsonl
 ok '... which become questions' questions-import --task piqa g.jsonl -o x
+ok '... in a locale without UTF-8' sh -c 'PYTHONIOENCODING=ascii "$PEERS" "$1" g.parquet | cmp - g.jsonl' \
+	sh "$top/pipelines/lib/parquet.py"
+no '... on a full disk' 1 'parquet.py: <stdout>: cannot be written: No space left on device' \
+	sh -c '"$PEERS" "$1" g.parquet >/dev/full' sh "$top/pipelines/lib/parquet.py"
 head -c 200 g.parquet >cut.parquet
 no 'Parquet cut short' 1 'cut.parquet: is not a Parquet file, or is cut short' \
 	"$PEERS" "$top/pipelines/lib/parquet.py" cut.parquet
