@@ -2,10 +2,10 @@
 /*
  * eval-compare -- compare two methods over draws
  *
- * Reads records of eval-ppl. A draw is an evaluation of both methods with the same calibration windows,
- * signs of rotations and damping; other draws have others, and the same test windows. Prints the mean over
- * draws and windows of nll, kl and their differences, with one standard error of the two-way layout
- * (eval/two_way.h).
+ * Reads records of eval-ppl, eval-choice or eval-generate. A draw is an evaluation of both methods with the
+ * same calibration windows, signs of rotations and damping; other draws have others, and the same test
+ * windows or questions. Prints the means over draws and windows, or questions, and those of the differences,
+ * with one standard error of the two-way layout (eval/two_way.h).
  */
 #include <stdlib.h>
 #include "base/error.h"
@@ -19,12 +19,13 @@ static const struct tool tool = {
 	.operands = "RECORD... BASE...",
 	.max_operands = SIZE_MAX,
 	.optional = true,
-	.about = "Reads records of eval-ppl -o: first those of a method, one for each draw, then as many "
-		"of its base, in the same order of draws. Draws differ in calibration windows, signs of "
-		"rotations or damping, equal for both methods. All are of the same windows of one text. "
-		"Prints the mean of nll and kl, and of their differences from the reference and from the "
-		"base, with its standard error, which counts draws and windows as random, its degrees of "
-		"freedom and its two parts. separated: whether the mean differs from 0; - with one draw.",
+	.about = "Reads records of eval-ppl, eval-choice or eval-generate -o: first those of a method, one "
+		"for each draw, then as many of its base, in the same order of draws. Draws differ in "
+		"calibration windows, signs of rotations or damping, equal for both methods. All are of "
+		"the same windows of one text, or of the same questions. Prints the mean of nll and kl, or "
+		"of accuracies, and of their differences from the base, with its standard error, which "
+		"counts draws and windows (questions) as random, its degrees of freedom and its two parts. "
+		"separated: whether the mean differs from 0; - with one draw.",
 	.examples = "  eval-compare gar-?.h5 none-?.h5",
 };
 

@@ -45,6 +45,34 @@ ok 'one draw: mean and se of eval-ppl --paired' awk -F '\t' 'NR == FNR { v[$1] =
 	function far(a, b) { return (a - b) ^ 2 > 1e-6 * b ^ 2 }
 	$1 ~ /delta/ && (far($2, v["paired_" $1]) || far($3, v["paired_" $1 "_se_windows"])) { exit 1 }' p x
 
+# records of questions, which count as windows
+eval-compare right-?.h5 base-?.h5 >a
+is 'questions: the numbers' "$(cut -f1 a | xargs)" 'number acc acc_norm acc_delta acc_norm_delta'
+ok '... are those of numpy' py questions_as
+printf '{"task": "a", "context": "%s", "choices": [" a", " the end", " dog"], "gold": 1}\n' I We They A The Once >q.jsonl
+model-import -q "$top/data/prose" -o prose.h5
+for format in int2 int3; do
+	dpq-run -q --group 32 --storage $format --compensate none prose.h5 -o $format.h5
+	eval-choice -q --questions q.jsonl --reference prose.h5 $format.h5 -o $format.choice >x
+done
+eval-choice -q --questions q.jsonl --reference prose.h5 --paired int2.choice int3.h5 >p
+eval-compare int3.choice int2.choice >x
+ok '... one draw: mean and se of eval-choice --paired' awk -F '\t' '
+	NR == 1 { for (i = 1; i <= NF; i++) name[i] = $i }
+	NR == FNR { if ($1 == "all") for (i = 1; i <= NF; i++) v[name[i]] = $i; next }
+	function far(a, b) { return (a - b) ^ 2 > 1e-8 * b ^ 2 + 1e-14 }
+	$1 ~ /delta/ { n++; if (far($2, v["paired_" $1]) || far($3, v["paired_" $1 "_se"])) exit 1 }
+	END { exit n < 5 }' p x
+eval-choice -q --questions q.jsonl --reference int2.h5 int3.h5 -o another.choice >x
+eval-choice -q --questions q.jsonl int3.h5 -o plain.choice >x
+no '... another reference' 1 'log_likelihood_of_reference: is of another reference: choice 0' \
+	eval-compare int3.choice another.choice
+no '... none' 1 'plain.choice: /question/kl: is missing, unlike in int3.choice' eval-compare int3.choice plain.choice
+no '... other questions' 1 'others.h5: has other questions than right-1.h5' eval-compare right-1.h5 others.h5
+no '... fewer' 1 'less.h5: /question/acc' eval-compare right-1.h5 less.h5
+no '... and a text' 1 'right-1.h5: has other questions than int2.choice|right-1.h5: /target' \
+	eval-compare hand-1.h5 right-1.h5
+
 no 'an odd number of records' 2 '3 records, expected those of a method' eval-compare hand-1.h5 hand-2.h5 zero.h5
 no 'no record' 2 '0 records' eval-compare
 no 'other targets' 1 'other.h5: /target: differs from that of hand-1.h5' eval-compare hand-1.h5 other.h5

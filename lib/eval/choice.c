@@ -181,21 +181,32 @@ void choices_free(struct choices *c)
 
 /* ---- the table ---- */
 
-/* Fatal error if the record has another reference: differences of kl and agreement would be meaningless. */
-static void check_reference(const struct part *before, const struct choices *c)
+static const char REFERENCE[] = "/choice/log_likelihood_of_reference";
+
+/* ours: of a reference model; tokens: of each choice. */
+static void check_reference(const struct part *record, size_t n, const double ours[n], const int32_t tokens[n])
 {
-	static const char path[] = "/choice/log_likelihood_of_reference";
-	const size_t n = c->questions->choices;
 	struct tensor t;
 	const double *theirs;
 
-	if (!c->reference || !part_find(before, path, TENSOR_F64, 1, &n, &t))
+	if (!part_find(record, REFERENCE, TENSOR_F64, 1, &n, &t))
 		return;
 	theirs = t.data;
 	for (size_t i = 0; i < n; i++)
-		if (!(fabs(theirs[i] - c->reference[i]) < SAME_TOKEN * (double)c->tokens[i]))
+		if (!(fabs(theirs[i] - ours[i]) < SAME_TOKEN * (double)tokens[i]))
 			die("%s: %s: is of another reference: choice %zu has %g, expected %g",
-				part_name(before), path, i, theirs[i], c->reference[i]);
+				part_name(record), REFERENCE, i, theirs[i], ours[i]);
+}
+
+void choices_check_reference(const struct part *record, const struct part *first)
+{
+	struct tensor ours;
+	size_t n;
+
+	if (!part_find(first, REFERENCE, TENSOR_F64, 1, NULL, &ours))
+		return;
+	n = ours.dim[0];
+	check_reference(record, n, ours.data, part_tensor(first, "/choice/tokens", TENSOR_I32, 1, &n).data);
 }
 
 /* 1 for each question with the same answer as in the record, else 0; free() it. */
@@ -240,8 +251,8 @@ struct table choices_table(const struct choices *c, const struct part *before)
 	struct tensor found;
 	struct table t;
 
-	if (before)
-		check_reference(before, c);
+	if (before && c->reference)
+		check_reference(before, c->questions->choices, c->reference, c->tokens);
 	if (before && !part_find(before, "/question/acc_bytes", TENSOR_F64, 1, &c->questions->n, &found))
 		for (size_t k = 0; k < ACCURACIES; k++) {
 			theirs[k] = earlier(&accuracies[k], c->questions, before);
@@ -309,8 +320,7 @@ static void write_choices(struct output *out, const struct choices *c)
 	write_numbers(out, "/choice/tokens", n, c->tokens);
 	output_write(out, "/choice/log_likelihood", tensor_1d(TENSOR_F64, c->log_p, n));
 	if (c->reference)
-		output_write(out, "/choice/log_likelihood_of_reference",
-			tensor_1d(TENSOR_F64, c->reference, n));
+		output_write(out, REFERENCE, tensor_1d(TENSOR_F64, c->reference, n));
 	free(number);
 }
 

@@ -59,6 +59,9 @@ void choices_free(struct choices *c);
  * then computed from its log-likelihoods. A record with another reference is a fatal error. */
 struct table choices_table(const struct choices *c, const struct part *before);
 
+/* Fatal error if both records have a reference, and not the same one. */
+void choices_check_reference(const struct part *record, const struct part *first);
+
 /* Opens an earlier record. A record of other questions is a fatal error. */
 struct part *choices_open_earlier(const char *path, const struct questions *q);
 /*

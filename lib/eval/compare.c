@@ -2,83 +2,157 @@
 /* compare.c -- see compare.h */
 #include "eval/compare.h"
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "eval/choice.h"
+#include "eval/mark.h"
 #include "eval/record.h"
 #include "eval/two_way.h"
+
+/* A row of the table: a dataset of the method's records, minus that of the base or of the reference. */
+enum less { NOTHING, BASE, REFERENCE };
+static const char REFERENCE_NLL[] = "/nll_of_reference";
+static const struct row { const char *name, *path; enum less less; } rows[] = {
+	{ "nll", "/nll_of_target", NOTHING },
+	{ "nll_rise", "/nll_of_target", REFERENCE },
+	{ "kl", "/kl", NOTHING },
+	{ "nll_delta", "/nll_of_target", BASE },
+	{ "kl_delta", "/kl", BASE },
+	{ "acc", "/question/acc", NOTHING },
+	{ "acc_norm", "/question/acc_norm", NOTHING },
+	{ "acc_bytes", "/question/acc_bytes", NOTHING },
+	{ "exact", "/question/exact", NOTHING },
+	{ "strict", "/question/strict", NOTHING },
+	{ "flexible", "/question/flexible", NOTHING },
+	{ "kl", "/question/kl", NOTHING },
+	{ "agreement", "/question/agreement", NOTHING },
+	{ "acc_delta", "/question/acc", BASE },
+	{ "acc_norm_delta", "/question/acc_norm", BASE },
+	{ "acc_bytes_delta", "/question/acc_bytes", BASE },
+	{ "exact_delta", "/question/exact", BASE },
+	{ "strict_delta", "/question/strict", BASE },
+	{ "flexible_delta", "/question/flexible", BASE },
+	{ "kl_delta", "/question/kl", BASE },
+	{ "agreement_delta", "/question/agreement", BASE },
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static bool of_questions(const struct row *row)
+{
+	static const char group[] = "/question/";
+
+	return !strncmp(row->path, group, strlen(group));
+}
 
 /* The windows of the first record, by which the others are checked. */
 struct shape {
 	const struct part *first;
-	struct tensor target, window, reference;	/* reference: nll, data NULL without one */
-	size_t n, windows;				/* targets, windows */
-	double *targets;				/* [windows] */
+	bool questions;			/* a question counts as a window of one target */
+	size_t n, windows;		/* targets, windows */
+	int32_t *window;		/* [n] of each target */
+	double *targets;		/* [windows] */
 };
+
+static void read_windows(struct shape *s)
+{
+	const struct tensor target = part_tensor(s->first, "/target", TENSOR_I32, 1, NULL);
+	const int32_t *window;
+
+	s->n = target.dim[0];
+	s->window = xalloc(s->n, sizeof *s->window);
+	window = part_tensor(s->first, "/window", TENSOR_I32, 1, &s->n).data;
+	for (size_t i = 0; i < s->n; i++) {
+		if (window[i] != (int32_t)s->windows && (!i || window[i] != (int32_t)s->windows - 1))
+			die("%s: /window: target %zu has %d, expected windows in their order",
+				part_name(s->first), i, window[i]);
+		s->windows = (size_t)window[i] + 1;
+		s->window[i] = window[i];
+	}
+}
+
+/* The number of questions of a record; 0: it is no record of questions. */
+static size_t questions_of(const struct part *record)
+{
+	struct tensor t;
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (of_questions(&rows[i]) && part_shape(record, rows[i].path, TENSOR_F64, 1, NULL, &t))
+			return t.dim[0];
+	return 0;
+}
+
+static void read_questions(struct shape *s)
+{
+	s->n = s->windows = questions_of(s->first);
+	s->window = xalloc(s->n, sizeof *s->window);
+	for (size_t i = 0; i < s->n; i++)
+		s->window[i] = (int32_t)i;
+}
 
 static struct shape shape_of(const struct part *first)
 {
-	struct shape s = { .first = first, .target = part_tensor(first, "/target", TENSOR_I32, 1, NULL) };
-	const int32_t *window;
+	struct shape s = { .first = first, .questions = questions_of(first) != 0 };
 
-	s.n = s.target.dim[0];
-	s.window = part_tensor(first, "/window", TENSOR_I32, 1, &s.n);
-	if (!part_find(first, "/nll_of_reference", TENSOR_F64, 1, &s.n, &s.reference))
-		s.reference.data = NULL;
-	window = s.window.data;
-	for (size_t i = 0; i < s.n; i++) {
-		if (window[i] != (int32_t)s.windows && (!i || window[i] != (int32_t)s.windows - 1))
-			die("%s: /window: target %zu has %d, expected windows in their order",
-				part_name(first), i, window[i]);
-		s.windows = (size_t)window[i] + 1;
-	}
+	(s.questions ? read_questions : read_windows)(&s);
 	s.targets = xalloc(s.windows, sizeof *s.targets);
 	memset(s.targets, 0, s.windows * sizeof *s.targets);
 	for (size_t i = 0; i < s.n; i++)
-		s.targets[window[i]]++;
+		s.targets[s.window[i]]++;
 	return s;
 }
 
-static void check_same(const struct part *record, const struct shape *s, const char *path,
-	const struct tensor *t)
+/* Whether a row is in the table: the first record has the dataset. */
+static bool applies(const struct row *row, const struct shape *s)
+{
+	return of_questions(row) == s->questions && part_has(s->first, row->path) &&
+		(row->less != REFERENCE || part_has(s->first, REFERENCE_NLL));
+}
+
+static void check_same(const struct part *record, const struct shape *s, const char *path)
 {
 	const struct tensor own = part_tensor(record, path, TENSOR_I32, 1, &s->n);
 
-	if (memcmp(own.data, t->data, s->n * sizeof(int32_t)) != 0)
+	if (memcmp(own.data, part_tensor(s->first, path, TENSOR_I32, 1, &s->n).data, s->n * sizeof(int32_t)) != 0)
 		die("%s: %s: differs from that of %s, expected records of the same windows of one text",
 			part_name(record), path, part_name(s->first));
 }
 
+static void check_present(const struct part *record, const struct shape *s, const char *path)
+{
+	const bool here = part_has(record, path);
+
+	if (here != part_has(s->first, path))
+		die("%s: %s: is %s, unlike in %s: expected records with the same --reference and other options",
+			part_name(record), path, here ? "present" : "missing", part_name(s->first));
+}
+
 static void check_record(const struct part *record, const struct shape *s)
 {
-	check_same(record, s, "/target", &s->target);
-	check_same(record, s, "/window", &s->window);
-	if (part_has(record, "/nll_of_reference") != (s->reference.data != NULL))
-		die("%s: /nll_of_reference: is %s, unlike in %s: expected records with the same --reference",
-			part_name(record), s->reference.data ? "missing" : "present", part_name(s->first));
-	if (s->reference.data)
-		record_check_reference(record, s->n, s->reference.data);
+	if (s->questions) {
+		marks_check_same(record, s->first);
+	} else {
+		check_same(record, s, "/target");
+		check_same(record, s, "/window");
+	}
+	check_present(record, s, REFERENCE_NLL);
+	for (size_t i = 0; i < ROWS; i++)
+		if (of_questions(&rows[i]) == s->questions)
+			check_present(record, s, rows[i].path);
+	if (part_has(s->first, REFERENCE_NLL))
+		record_check_reference(record, s->n, record_numbers(s->first, REFERENCE_NLL, s->n));
+	if (s->questions)
+		choices_check_reference(record, s->first);
 }
 
 /* The means of x - less over the windows; less NULL: of x. */
 static void means_of(const struct shape *s, const double x[s->n], const double *less, double d[s->windows])
 {
-	const int32_t *window = s->window.data;
-
 	memset(d, 0, s->windows * sizeof *d);
 	for (size_t i = 0; i < s->n; i++)
-		d[window[i]] += (less ? x[i] - less[i] : x[i]) / s->targets[window[i]];
+		d[s->window[i]] += (less ? x[i] - less[i] : x[i]) / s->targets[s->window[i]];
 }
-
-/* A row of the table: a dataset of the method's records, minus that of the base or of the reference. */
-enum less { NOTHING, BASE, REFERENCE };
-static const struct row { const char *name, *path; enum less less; bool referenced; } rows[] = {
-	{ "nll", "/nll_of_target", NOTHING, false },
-	{ "nll_rise", "/nll_of_target", REFERENCE, true },
-	{ "kl", "/kl", NOTHING, true },
-	{ "nll_delta", "/nll_of_target", BASE, false },
-	{ "kl_delta", "/kl", BASE, true },
-};
 
 static struct two_way layout_of(const struct row *row, size_t draws,
 	const struct part *const record[2 * draws], const struct shape *s, double confidence)
@@ -89,7 +163,7 @@ static struct two_way layout_of(const struct row *row, size_t draws,
 	for (size_t i = 0; i < draws; i++)
 		means_of(s, record_numbers(record[i], row->path, s->n), row->less == NOTHING ? NULL :
 			row->less == BASE ? record_numbers(record[draws + i], row->path, s->n) :
-			record_numbers(record[i], "/nll_of_reference", s->n), d + i * s->windows);
+			record_numbers(record[i], REFERENCE_NLL, s->n), d + i * s->windows);
 	t = two_way_of(draws, s->windows, d, s->targets, confidence);
 	free(d);
 	return t;
@@ -106,11 +180,11 @@ struct table compare_table(size_t draws, const struct part *const record[2 * dra
 
 	for (size_t i = 1; i < 2 * draws; i++)
 		check_record(record[i], &s);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		struct two_way t;
 		const char *verdict = "-";
 
-		if (rows[i].referenced && !s.reference.data)
+		if (!applies(&rows[i], &s))
 			continue;
 		t = layout_of(&rows[i], draws, record, &s, confidence);
 		if (rows[i].less != NOTHING && !isnan(t.df))
@@ -118,6 +192,6 @@ struct table compare_table(size_t draws, const struct part *const record[2 * dra
 		table_row(&table, (const char *[]){ rows[i].name, verdict }, (double[]){ t.mean, t.se, t.df,
 			t.se_draws, t.se_windows, t.quantile, (double)draws, (double)s.windows });
 	}
-	free(s.targets);
+	free(s.window), free(s.targets);
 	return table;
 }

@@ -13,6 +13,9 @@
  * nll_rise, kl and kl_delta need records with a reference. A row has the two-way layout (two_way.h) of the
  * means over the targets of windows, weighted by the targets.
  *
+ * Records of eval-choice and eval-generate have rows for their marks of questions and for the differences, as
+ * acc and acc_delta. A question counts as a window.
+ *
  * Calling sequence: compare_table(); use of the table; table_free().
  */
 #ifndef EVAL_COMPARE_H
@@ -26,8 +29,8 @@
  * verdict in column `separated`, yes or no; "-", no verdict, for one draw, for equal numbers in all draws and
  * windows, and for nll and kl, which are not differences.
  *
- * Fatal errors: a record is of other targets, other windows or another reference than the first; it has no
- * /window, as those of version 1.0; some records have a reference and others have none.
+ * Fatal errors: a record is of other targets, windows or questions, or of another reference than the first; it
+ * has no /window, as those of version 1.0; some records have a reference and others have none.
  */
 struct table compare_table(size_t draws, const struct part *const record[2 * draws], double confidence);
 #endif

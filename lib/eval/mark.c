@@ -131,6 +131,15 @@ struct part *marks_open_earlier(const char *path, const struct questions *q, con
 	return record;
 }
 
+void marks_check_same(const struct part *record, const struct part *first)
+{
+	char *theirs = part_text(record, "/", DIGEST), *ours = part_text(first, "/", DIGEST);
+
+	if (!theirs || !ours || strcmp(theirs, ours))
+		die("%s: has other questions than %s", part_name(record), part_name(first));
+	free(theirs), free(ours);
+}
+
 void marks_write(struct output *out, const struct questions *q, size_t n, const struct mark mark[n])
 {
 	const char **task = xalloc(q->n, sizeof *task);

@@ -37,6 +37,8 @@ void marks_table_free(struct table *t);
  * record, int32, with a number of each question. */
 struct part *marks_open_earlier(const char *path, const struct questions *q, const char *tool,
 	const char *member);
+/* Fatal error if a record is of other questions than the first one. */
+void marks_check_same(const struct part *record, const struct part *first);
 /* Writes the digest of the file of questions, /question/task and every mark as /question/NAME. */
 void marks_write(struct output *out, const struct questions *q, size_t n, const struct mark mark[n]);
 #endif

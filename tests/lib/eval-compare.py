@@ -19,6 +19,13 @@ def record(path, window, nll, target=None):
             f["window"] = np.array(window, "i4")
 
 
+def questions(path, acc, digest="same"):
+    with create(path, "result") as f:
+        f.attrs["questions_sha256"] = digest
+        f["question/acc"] = np.array(acc, "f8")
+        f["question/acc_norm"] = 1 - np.array(acc, "f8")
+
+
 def make():
     r = np.random.default_rng(1)
     for path, n in ("t.h5", 200), ("c.h5", 3000):
@@ -34,6 +41,11 @@ def make():
     record("short.h5", w[:5], np.zeros(5))
     record("back.h5", [0, 1, 0, 1, 2, 2], np.zeros(6))
     record("old.h5", None, np.zeros(6))
+    for k in 1, 2, 3:
+        questions("right-%d.h5" % k, r.integers(0, 2, 40))
+        questions("base-%d.h5" % k, r.integers(0, 2, 40))
+    questions("less.h5", np.zeros(39))
+    questions("others.h5", np.zeros(40), "other")
 
 
 def another():
@@ -96,6 +108,20 @@ def expected():
         "nll_delta": of(lambda k: nll(k) - before(k)),
         "kl_delta": of(lambda k: kl(k) - kl_before(k)),
     }
+
+
+def questions_as():
+    def of(name):
+        return np.array([read(name, k, "question/acc")[0] for k in (1, 2, 3)])
+
+    right, base, n = of("right"), of("base"), np.ones(40)
+    with open("a") as f:
+        rows = {r["number"]: r for r in csv.DictReader(f, delimiter="\t")}
+    want = {"acc": right, "acc_delta": right - base, "acc_norm": 1 - right, "acc_norm_delta": base - right}
+    for name, d in want.items():
+        for column, w in layout(d, n).items():
+            assert abs(float(rows[name][column]) - w) <= 1e-5 * abs(w), (name, column)
+        assert rows[name]["windows"] == "40" and rows[name]["draws"] == "3"
 
 
 def student_tail(t, df):
