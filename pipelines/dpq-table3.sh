@@ -30,7 +30,7 @@ row() {	# the row of the model itself has no comparison
 	awk -F '\t' -v columns="$1" '$1 == "nll" {
 		n = split(columns, name, " ")
 		for (i = 1; i <= n; i++)
-			printf "%s%s", name[i] == "nll" ? $2 : name[i] ~ /_delta/ ? "" : 0, i < n ? FS : "\n"
+			printf "%s%s", name[i] == "nll" ? $2 : name[i] ~ /_delta|^acc/ ? "" : 0, i < n ? FS : "\n"
 	}' reference.tsv
 }
 tabulate table3 "$columns" row <<'T'

@@ -2,7 +2,7 @@
 # draws.t -- pipelines over draws: their commands, their results, and one draw as before
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
-unset PTQ_CPU PTQ_DRAWS PTQ_EACH PTQ_LIMIT PTQ_LOG PTQ_RANKS PTQ_RUNS PTQ_SHARDS
+unset PTQ_CPU PTQ_DRAWS PTQ_EACH PTQ_LIMIT PTQ_LOG PTQ_QUESTIONS PTQ_RANKS PTQ_RUNS PTQ_SHARDS
 export PTQ_RESULTS=results PTQ_CTX=20 PTQ_TOKENS=600 PTQ_GROUP=16 OMP_NUM_THREADS=1
 p=$top/pipelines/dpq-table4.sh
 cp "$top/tests/ref/llama-gqa.h5" m.h5
@@ -117,6 +117,35 @@ is '... all rows have all columns' "$(awk -F '\t' '
 ok 'a table with a row of the model itself' env PTQ_DRAWS=2 "$top/pipelines/dpq-table3.sh" m.h5
 is '... all rows have all columns' "$(awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 } END { print NR - 1, n }' \
 	results/dpq-table3/*/table3.tsv)" '6 25'
+# --- questions ---
+printf '{"task": "%s", "context": "%s", "choices": [" a", " the end", " dog"], "gold": 1}\n' \
+	x I x We x They y A y The y Once >questions.jsonl
+export PTQ_QUESTIONS=questions.jsonl
+model-import -q "$top/tests/tiny" -o tiny.h5
+for k in 1 2; do
+	ok "questions, draws: $k" env PTQ_DRAWS=$k "$p" tiny.h5
+	cp ok.out shown && cp ok.err said
+	cd results/dpq-table4/*/.. || exit 1
+	t=$(grep -l acc ./*/table4.tsv | xargs ls -t | head -1)
+	is '... columns' "$(head -1 "$t" | tr '\t' '\n' | grep '^acc' | grep -vc '_df\|_draws\|_windows\|separated')" 8
+	is '... in all rows' "$(awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 } END { print NR }' "$t")" 7
+	ok '... which are shown' grep -q 'accuracy.*Δaccuracy' "$tmp/shown"
+	cd "${t%/*}" || exit 1
+	set -- W4A8-none.answers W4A8-gar.answers
+	[ $k = 1 ] || set -- W4A8-none.answers W4A8-none.draw1.answers W4A8-gar.answers W4A8-gar.draw1.answers
+	is '... are those of eval-compare' \
+		"$(eval-compare "$@" | awk '$1 ~ /^acc_delta|^acc_norm$/ { print $2, $3 }' | xargs)" \
+		"$(awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+			$1 == "W4A8" && $2 == "none" { print $at["acc_norm"], $at["acc_norm_se"], $at["acc_delta"],
+				$at["acc_delta_se"] }' table4.tsv)"
+	is '... and the model has its own' "$(grep -c 'accuracy of the unquantized model: [0-9.]*$' "$tmp/said")" 1
+	cd "$tmp" || exit 1
+done
+ok 'branches' env PTQ_RANKS=1 "$top/pipelines/fbquant-ranks.sh" tiny.h5
+is '... have accuracies' "$(head -1 results/fbquant/*/ranks.tsv | tr '\t' '\n' | grep -c '^acc_norm_delta_se$')" 1
+no 'questions that are not there' 1 'none.jsonl: no such file' env PTQ_QUESTIONS=none.jsonl "$p" tiny.h5
+unset PTQ_QUESTIONS
+
 is '--help names the draws of a pipeline that has them' \
 	"$("$p" --help | grep -c '^PTQ_DRAWS') $("$top/pipelines/outliers.sh" --help | grep -c '^PTQ_DRAWS')" '1 0'
 PTQ_DRAWS=2 "$top/pipelines/outliers.sh" --status m.h5 >out 2>err

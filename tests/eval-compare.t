@@ -49,7 +49,8 @@ ok 'one draw: mean and se of eval-ppl --paired' awk -F '\t' 'NR == FNR { v[$1] =
 eval-compare right-?.h5 base-?.h5 >a
 is 'questions: the numbers' "$(cut -f1 a | xargs)" 'number acc acc_norm acc_delta acc_norm_delta'
 ok '... are those of numpy' py questions_as
-printf '{"task": "a", "context": "%s", "choices": [" a", " the end", " dog"], "gold": 1}\n' I We They A The Once >q.jsonl
+printf '{"task": "a", "context": "%s", "choices": [" a", " the end", " dog"], "gold": 1}\n' \
+	I We They A The Once >q.jsonl
 model-import -q "$top/data/prose" -o prose.h5
 for format in int2 int3; do
 	dpq-run -q --group 32 --storage $format --compensate none prose.h5 -o $format.h5

@@ -29,8 +29,8 @@
  * verdict in column `separated`, yes or no; "-", no verdict, for one draw, for equal numbers in all draws and
  * windows, and for nll and kl, which are not differences.
  *
- * Fatal errors: a record is of other targets, windows or questions, or of another reference than the first; it
- * has no /window, as those of version 1.0; some records have a reference and others have none.
+ * Fatal errors: a record is of other targets, windows or questions, or of another reference than the first;
+ * it has no /window, as those of version 1.0; some records have a reference and others have none.
  */
 struct table compare_table(size_t draws, const struct part *const record[2 * draws], double confidence);
 #endif

@@ -6,7 +6,8 @@
 #   calibrate              calib.h5, test.h5, and the Hessians of calib.h5: hessian.h5
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
 #   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
-#                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's
+#                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's.
+#                          With PTQ_QUESTIONS also RUN.choice and RUN.accuracy
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
@@ -27,7 +28,7 @@ settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RU
 	${PTQ_SHARDS:+PTQ_SHARDS})	# only where it is set: KEY of other pipelines stays
 window="--ctx ${PTQ_CTX:-256} --convention bos"	# for every evaluation
 limit=${PTQ_LIMIT:+ --limit $PTQ_LIMIT}	# for every calibration
-name=${0##*/} name=${name%.sh} model='' mode=make operands=()
+name=${0##*/} name=${name%.sh} model='' questions='' asked='' mode=make operands=()
 read -ra runner <<<"${PTQ_EACH-}"
 [ ${#runner[@]} != 0 ] || runner=(bash -euo pipefail)
 
@@ -52,6 +53,7 @@ about_draws() { cat <<'H'
 
 PTQ_DRAWS (1): repeats everything with other calibration windows, signs of rotations and damping, the same for all
 methods. Standard errors are then over draws and windows, and the table says which differences are separated.
+PTQ_QUESTIONS: questions for eval-choice, without images, as JSON lines. Their accuracies become columns of the table.
 H
 }
 about_options() { cat <<'H'
@@ -75,7 +77,9 @@ arguments() {
 		-*) fail 2 "$i: no such option; --help shows how it is used" ;;
 		*) operands+=("$i") ;;
 	esac; done
-	draws=${draws:-1}
+	[ -z "$draws" ] || questions=${PTQ_QUESTIONS-}
+	draws=${draws:-1} asked=${questions:+acc acc_se acc_delta acc_delta_se}
+	asked+=${questions:+ acc_norm acc_norm_se acc_norm_delta acc_norm_delta_se}
 	[ ${#operands[@]} -le "$1" ] || fail 2 "${operands[-1]}: one argument too many; --help shows how it is used"
 	for i in PTQ_CTX PTQ_DRAWS PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_SHARDS PTQ_TOKENS; do case $i=${!i-} in
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
@@ -145,13 +149,15 @@ begin() {
 		is_hdf5 "$model" || is_gguf "$model" ||
 			fail 1 "$model: is neither HDF5 nor GGUF, expected a model or a Hugging Face folder"
 	fi
-	for f in "$test" "$calib"; do [ -z "$f" ] || readable "$f"; done
+	for f in "$test" "$calib" "$questions"; do [ -z "$f" ] || readable "$f"; done
 	model=$(realpath -- "$model") test=${test:+$(realpath -- "$test")} calib=${calib:+$(realpath -- "$calib")}
+	questions=${questions:+$(realpath -- "$questions")}
 	model_state=$(state) model_sum=$(sums model "$model")
-	f=$(sums test "$test"; sums calibration "$calib")
+	f=$(sums test "$test"; sums calibration "$calib"; [ -z "$questions" ] || sums questions "$questions")
 	enter "$folder" "$model_sum $f"
 	if [ -d "$model" ] || is_gguf "$model"; then once model.h5 model-import "$model"
 	else link model.h5 "$model"; fi
+	[ -z "$questions" ] || { link questions.jsonl "$questions" && step "$(answered model)"; }
 }
 state() { stat -c '%i %s %y' "$model"; }
 children() {	# children PROCESS: adds its child processes, and their child processes, to $ids
@@ -194,10 +200,14 @@ calibrate() {
 }
 hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
 measure() {
-	local record
+	local record judge
 	recorded "$1" "$2"
-	step "$3 -q --report $1.report |" \
-		"eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference model.h5 $record >$1.tsv"
+	judge="eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference model.h5 $record"
+	if [ -z "$asked" ]; then step "$3 -q --report $1.report | $judge >$1.tsv"
+	else
+		step "$3 -q --report $1.report -o $1.h5 && $judge $1.h5 >$1.tsv && $(answered "$1") && rm $1.h5"
+		accuracy_of "$1" "$2"
+	fi
 }
 program() {
 	local first file

@@ -3,6 +3,8 @@
 #	awk -v columns="NAME ..." -v draws=1 -f report.awk -f comparison.awk BASE.report RUN.report RUN.tsv
 #	awk -v columns="NAME ..." -v draws=N -f ... BASE.report BASE.draw1.report ... RUN.report ... RUN.draws
 #
+# After these there may be RUN.accuracy: eval-compare's table of the answers to questions.
+#
 # output_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T). error_percent: its change from the base's, with
 # the standard error over layers. nll_rise: NLL of the run - NLL of the model. kl: KL divergence from the model.
 # *_delta: run - base. *_se: standard error, over windows. ppl, ppl_16: perplexity of the run and of the model.
@@ -19,7 +21,7 @@ file <= 2 * draws && $1 ~ /^\// && shown($2) > 0 {
 	change[$1] += d / draws
 }
 file <= 2 * draws { if ($1 == "all") { error = shown($2); logs += error > 0 ? log(error) / draws : 0 } next }
-draws == 1 { v[$1] = $2; next }
+draws == 1 && file == 3 { v[$1] = $2; next }
 FNR == 1 { for (i = 1; i <= NF; i++) name[i] = $i; next }
 { for (i = 2; i <= NF; i++) y[$1 (name[i] == "mean" ? "" : "_" name[i])] = $i }
 END {

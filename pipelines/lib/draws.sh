@@ -4,6 +4,8 @@
 #   draws=${PTQ_DRAWS:-1}  in a script, before begin: its steps are made for draws 0, 1, ..., $draws - 1. A script
 #                          without this line has one draw
 #   recorded RUN BASE      sets $record, eval-ppl's options for a run that is compared with BASE
+#   answered RUN           the command that evaluates the questions on RUN.h5: RUN.choice, and RUN.answers, its record
+#   accuracy_of RUN BASE   the step that compares the answers of two runs: RUN.accuracy
 #   draw_steps             for run_steps: makes the steps of all draws from those that were declared
 #   files_of FILE          sets $files: FILE of every draw; $draws times the same if draws do not differ in it
 #
@@ -16,7 +18,7 @@
 #   fbq-run --seed K                       another start
 #
 # and its files have .drawK before their extension, from draw 1 on. Test windows are the same in all draws. eval-compare
-# makes RUN.draws from the records of a run and of its base.
+# makes RUN.draws from the records of a run and of its base, and RUN.accuracy from those of the questions.
 draws='' declared=() comparisons=()
 declare -A drawn=()
 
@@ -26,9 +28,14 @@ step() {
 }
 recorded() {
 	if [ "$draws" != 1 ]; then
-		record="-o $1.record" comparisons+=("$1 $2")
+		record="-o $1.record" comparisons+=("$1.draws $1.record $2.record")
 	elif [ "$1" = "$2" ]; then record="-o $2.record"
 	else record="--paired $2.record"; fi
+}
+answered() { echo "eval-choice -q --questions questions.jsonl $1.h5 -o $1.answers >$1.choice"; }
+accuracy_of() {
+	if [ "$draws" != 1 ]; then comparisons+=("$1.accuracy $1.answers $2.answers")
+	else step "eval-compare $1.answers $2.answers >$1.accuracy"; fi
 }
 in_draw() {	# in_draw FILE K: sets $file, the name of FILE in this draw
 	file=$1
@@ -99,10 +106,10 @@ draw_steps() {
 	done
 	for pair in ${comparisons[@]+"${comparisons[@]}"}; do
 		command=eval-compare
-		for word in $pair; do
-			files_of "$word.record"
+		for word in ${pair#* }; do
+			files_of "$word"
 			command+=" ${files[*]}"
 		done
-		one_step "$command >${pair% *}.draws"
+		one_step "$command >${pair%% *}"
 	done
 }

@@ -22,7 +22,9 @@ run() {
 	local record
 	recorded "$1" "$2"
 	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&" \
-		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $1.h5 >$1.tsv && rm $1.h5"
+		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $1.h5 >$1.tsv &&" \
+		"${asked:+$(answered "$1") &&} rm $1.h5"
+	[ -z "$asked" ] || accuracy_of "$1" "$2"
 }
 row() { comparison "$1" "$2" "$2" "$(cell "$2.stats" bits all)"; }
 error_of() { awk -F '\t' "$(cat "$lib/report.awk")"' $1 == "all" { print shown($2) }' "$1"; }

@@ -24,7 +24,8 @@ table() { mv -f "$part/$1.tsv" . && show "$@"; }
 show() { awk -v shown="${2-}" -f "$lib/numbers.awk" -f "$lib/show.awk" "$1.tsv"; }
 tabulate() {
 	local line values left right words every runs='' shown="${4-}"
-	of_draws "$2"
+	[ -z "$asked" ] || [ -z "$shown" ] || shown+=' acc=accuracy acc_delta=Δaccuracy'
+	of_draws "$2${asked:+ $asked}"
 	values=$(IFS=$'\t'; echo "${every[*]}")
 	while IFS= read -r line; do
 		left=${line%%@*} right=${line#*@}
@@ -38,6 +39,7 @@ tabulate() {
 	printf %s "$runs" >".steps/$1.runs"
 	table "$1" "$shown"
 	[ "$draws" = 1 ] || count_verdicts "$1"
+	[ -z "$asked" ] || say "accuracy of the unquantized model: $(cell model.choice acc all)"
 }
 count_verdicts() {	# count_verdicts NAME: says how many differences NAME.tsv has, and how many are separated
 	say "$(awk -F '\t' '
@@ -65,6 +67,7 @@ comparison() {
 	reports=("${files[@]}")
 	files_of "$2.report"
 	[ "$draws" = 1 ] && files+=("$2.tsv") || files+=("$2.draws")
+	[ -z "$asked" ] || files+=("$2.accuracy")
 	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
 		"${reports[@]}" "${files[@]}"
 }
