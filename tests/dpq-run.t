@@ -24,6 +24,20 @@ for how in '--group 32' '--group channel' '--group tensor' '--storage int3 --gro
 	# shellcheck disable=SC2086
 	ok "dpq-run $how" dpq-run --hessian hess.h5 $how layer.h5 -o x.h5
 done
+for k in 1 4; do
+	dpq-run -q --hessian hess.h5 --storage int3 --paths $k --report $k.report layer.h5 -o x.h5
+done
+ok '--paths: a smaller error' awk -F '\t' '$1 == "all" { e[FILENAME] = $2 }
+	END { exit !(e["4.report"] > 0 && e["4.report"] < e["1.report"]) }' 1.report 4.report
+echo '* paths=2' >paths.plan
+ok '... in a plan' dpq-run --hessian hess.h5 --plan paths.plan layer.h5 -o y.h5
+dpq-run -q --hessian hess.h5 --paths 2 layer.h5 -o x.h5
+ok '... is that option' same x.h5 y.h5 a/codes a/scale
+no '... no power of two' 2 '--paths: 3 is no power of two, expected 1, 2, 4, 8 or 16' \
+	dpq-run --hessian hess.h5 --paths 3 layer.h5
+no '... too many' 2 '--paths' dpq-run --hessian hess.h5 --paths 32 layer.h5
+warns '... without compensation' 'without effect here: --paths .--compensate none.' \
+	dpq-run --compensate none --paths 2 layer.h5 -o x.h5
 gar-order --order full --group 32 hess.h5 -o full.h5; gar-order --group 32 hess.h5 -o gar.h5
 dpq-run -q --hessian hess.h5 --order full.h5 --group 32 layer.h5 -o x.h5
 is 'full order stores the group of each column' "$(shape x.h5 a/group_index)" '(100,) int32'

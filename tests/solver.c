@@ -738,6 +738,61 @@ static void by_hessian(void **unused)
 	drop(&d);
 }
 
+/* Several paths: with every kind of format, order, group view and compute format; blocks and spans that begin
+ * inside and between groups; more rows than a panel has. */
+static void several_paths(void **unused)
+{
+	static const char *const names[] = { "uint4", "int3", "e2m1", "nf3", "uint2", "mxfp4", "e2m2" };
+	static const long sizes[] = { 32, 160, 0, -1, 48 };
+	struct data d = make(70, 400, 700, 9);
+	size_t i = 0;
+	char what[160];
+
+	(void)unused;
+	for (size_t k = 2; k <= SOLVER_PATHS; k *= 2)
+		for (size_t f = 0; f < sizeof names / sizeof *names; f++, i++) {
+			struct solver s = setting(names[f], computes[i % 3 == 1], sizes[i % 5],
+				i % 3 == 1 ? (enum recipe)(i % 2) : RECIPE_LATE);
+			int32_t *order = ordered(&d, (enum order_kind)(i % 3), ORDER_MAX,
+				sizes[i % 5] > 0 ? (size_t)sizes[i % 5] : 0);
+
+			s.paths = k;
+			s.static_groups = i % 7 == 3;
+			s.group_view = i % 11 == 5 ? VIEW_BLOCK : i % 11 == 8 ? VIEW_ORIGINAL : VIEW_EXACT;
+			s.compensate = i % 6 == 4 ? COMPENSATE_STORAGE : COMPENSATE_BOTH;
+			sprintf(what, "%zu paths: %s group %ld compute %d %s %s %s%s", k, names[f],
+				sizes[i % 5], i % 3 == 1, order_kinds[i % 3], group_views[s.group_view],
+				compensates[s.compensate], s.static_groups ? " static" : "");
+			compare(what, &s, &d, order);
+			free(order);
+		}
+	drop(&d);
+}
+
+/* More paths have a smaller error, with the same parameters. */
+static void paths_gain(void **unused)
+{
+	struct data d = make(64, 256, 600, 0);
+	double before = INFINITY;
+
+	(void)unused;
+	for (size_t k = 1; k <= SOLVER_PATHS; k *= 2) {
+		CASE("%zu paths", k);
+		struct solver s = setting("uint3", NULL, 64, RECIPE_LATE);
+		struct result y;
+
+		s.paths = k;
+		s.static_groups = true;		/* the same parameters */
+		y = run(&s, &d, NULL);
+		check_report(&s, &d, &y);
+		fprintf(stderr, "# %zu paths: %.5f\n", k, y.report.error);
+		assert_true(y.report.error < before);
+		before = y.report.error;
+		result_free(&y);
+	}
+	drop(&d);
+}
+
 /* The search never costs more than its start, and the sweep as a whole gains. The learned search gains on
  * weights alone. */
 static void searches_gain(void **unused)
@@ -1106,7 +1161,8 @@ int main(void)
 		cmocka_unit_test(float_groups), cmocka_unit_test(float_methods), cmocka_unit_test(ties),
 		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows),
 		cmocka_unit_test(protective_range),
-		cmocka_unit_test(tiles), cmocka_unit_test(by_hessian), cmocka_unit_test(searches_gain),
+		cmocka_unit_test(tiles), cmocka_unit_test(several_paths), cmocka_unit_test(paths_gain),
+		cmocka_unit_test(by_hessian), cmocka_unit_test(searches_gain),
 		cmocka_unit_test(agreement), cmocka_unit_test(any_threads),
 		cmocka_unit_test(together), cmocka_unit_test(dead_channels),
 		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data),

@@ -19,8 +19,9 @@
  *	code = clamp(round(x/s) + z)		code_of(); eq. 9. ExMy: exmy_code(), FPE2M2 section 3.1;
  *						NF: quantile_code(), the quantiles of QLoRA
  *	y = FP8((code - z) s)			value_of(), fp8(); eq. 10
- *	e = (x_i - y)/U_ii, x_k ← x_k - e U_ik	reference_row(); eq. 12, k > i. DPQ algorithm 1; GPTQ
- *						if nothing is rounded to FP8
+ *	e = (x_i - y)/U_ii, x_k ← x_k - e U_ik	keep_best(); eq. 12, k > i. DPQ algorithm 1; GPTQ
+ *						if nothing is rounded to FP8. With several paths: the K
+ *						of least Σ e² of all extensions by two codes
  *
  * Searches of s and z: best_of() has minmax, and mse, the smallest Σ|x̂ - x|^2.4 over smaller ranges (the
  * search of GPTQ's public code). refined() has hessian, the smallest (x - x̂) M (x - x̂)ᵀ (solver/refine.h).
@@ -507,6 +508,66 @@ static void result_free(struct result *a)
 	free(a->index);
 }
 
+/* The code of the next value on the other side of v than the value of `code`, or else on its side. */
+static uint8_t other_code(const struct format *f, double v, uint8_t code, struct pair p)
+{
+	const double y = value_of(f, code, p);
+
+	for (int turn = 0; turn < 2; turn++) {
+		const double side = (y < v) == !turn ? 1 : -1;
+		double best = INFINITY;
+		uint8_t found = code;
+
+		for (int c = 0; c < 1 << f->bits; c++) {
+			const double far = side * (value_of(f, (uint8_t)c, p) - y);
+
+			if ((c & f->code_mask) <= f->code_last && far > 0 && far < best)
+				best = far, found = (uint8_t)c;
+		}
+		if (found != code)
+			return found;
+	}
+	return code;
+}
+
+/* A path through the columns: the weights that its errors have changed, and Σ e². */
+struct path {
+	double cost, *w;
+	uint8_t *codes;
+};
+
+/* Keeps the best of 2K extensions of K paths by the nearest code and the next one. e [k][t]: error/U_ii of
+ * extension t of path k. */
+static void keep_best(size_t paths, size_t n, size_t i, size_t live, const double u[live][live],
+	struct path path[paths], int32_t column, const uint8_t code[paths][2], const double e[paths][2])
+{
+	struct path next[SOLVER_PATHS];
+	bool used[SOLVER_PATHS][2] = { { false } };
+
+	for (size_t k = 0; k < paths; k++) {
+		size_t from = 0, t = 0;
+		double best = NAN;
+
+		for (size_t c = 0; c < 2 * paths; c++) {
+			const double cost = path[c / 2].cost + e[c / 2][c % 2] * e[c / 2][c % 2];
+
+			if (!used[c / 2][c % 2] && !(cost >= best))
+				best = cost, from = c / 2, t = c % 2;
+		}
+		used[from][t] = true;
+		next[k] = (struct path){ best, malloc(n * sizeof(double)), malloc(n) };
+		memcpy(next[k].w, path[from].w, n * sizeof(double));
+		memcpy(next[k].codes, path[from].codes, n);
+		next[k].codes[column] = code[from][t];
+		for (size_t q = i + 1; q < live; q++)
+			next[k].w[q] -= e[from][t] * u[i][q];
+	}
+	for (size_t k = 0; k < paths; k++) {
+		free(path[k].w), free(path[k].codes);
+		path[k] = next[k];
+	}
+}
+
 static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
 	const int32_t group[n], const double x0[n], const double u[live][live], const float *h, uint8_t
 		codes[n],
@@ -514,21 +575,27 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 {
 	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
 	const double limit = s->saturate > 0 ? s->saturate : 1e9;
-	double *w = malloc(n * sizeof *w), *seen = malloc(n * sizeof *seen), *x = malloc(n * sizeof *x);
+	const size_t paths = solve && s->paths ? s->paths : 1;
+	double *seen = malloc(n * sizeof *seen), *x = malloc(n * sizeof *x);
 	bool *fitted = calloc(groups, sizeof *fitted);
 	size_t count, *at = malloc(n * sizeof *at);
+	struct path path[SOLVER_PATHS];
 
-	memcpy(w, x0, n * sizeof *w);		/* by position */
+	for (size_t k = 0; k < paths; k++) {
+		path[k] = (struct path){ k ? INFINITY : 0, malloc(n * sizeof *x), calloc(n, 1) };
+		memcpy(path[k].w, x0, n * sizeof *x);	/* by position */
+	}
 	memcpy(seen, x0, n * sizeof *seen);	/* the weights for the parameters of groups */
 	for (size_t i = 0; i < live; i++) {
 		size_t g = (size_t)group[i];
 		struct pair *p = &pair[g];
-		double v, y, e;
+		double e[SOLVER_PATHS][2];
+		uint8_t code[SOLVER_PATHS][2];
 
 		if (solve && !s->static_groups && s->group_view == VIEW_EXACT)
-			memcpy(seen, w, n * sizeof *seen);
+			memcpy(seen, path->w, n * sizeof *seen);
 		if (solve && !s->static_groups && s->group_view == VIEW_BLOCK && i % 128 == 0)
-			memcpy(seen, w, n * sizeof *seen);
+			memcpy(seen, path->w, n * sizeof *seen);
 		if (!tensor && !fitted[g]) {
 			count = 0;
 			for (size_t k = 0; k < n; k++)
@@ -544,23 +611,34 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 			if (s->search == SEARCH_HESSIAN)
 				*p = refined_group(s, live, u, h, n, column, count, at, x, *p);
 		}
-		v = s->round_first && fp ? fp8(&s->compute, w[i], 1e9) : w[i];
-		codes[column[i]] = (uint8_t)code_of(&s->storage, v, *p);
-		y = (float)value_of(&s->storage, codes[column[i]], *p);
-		if (fp && s->compensate == COMPENSATE_BOTH)
-			y = fp8(&s->compute, y, limit);
-		if (!solve)
-			continue;
-		e = (w[i] - y) / u[i][i];
-		for (size_t k = i + 1; k < live; k++)
-			w[k] -= e * u[i][k];
+		for (size_t k = 0; k < paths; k++) {
+			const double w = path[k].w[i];
+			const double v = s->round_first && fp ? fp8(&s->compute, w, 1e9) : w;
+
+			code[k][0] = (uint8_t)code_of(&s->storage, v, *p);
+			code[k][1] = paths > 1 ? other_code(&s->storage, v, code[k][0], *p) : code[k][0];
+			for (size_t t = 0; t < 2 && solve; t++) {
+				double y = (float)value_of(&s->storage, code[k][t], *p);
+
+				if (fp && s->compensate == COMPENSATE_BOTH)
+					y = fp8(&s->compute, y, limit);
+				e[k][t] = (w - y) / u[i][i];
+			}
+		}
+		if (solve)
+			keep_best(paths, n, i, live, u, path, column[i], (const uint8_t (*)[2])code,
+				(const double (*)[2])e);
+		else
+			path->codes[column[i]] = code[0][0];
 	}
+	memcpy(codes, path->codes, n);
 	for (size_t i = live; i < n; i++) {
 		if (!tensor && !fitted[group[i]])
 			pair[group[i]] = pair_of(&s->storage, 0, 0);
 		codes[column[i]] = (uint8_t)code_of(&s->storage, 0, pair[group[i]]);
 	}
-	free(w);
+	for (size_t k = 0; k < paths; k++)
+		free(path[k].w), free(path[k].codes);
 	free(seen);
 	free(x);
 	free(fitted);

@@ -184,7 +184,8 @@ void choices_free(struct choices *c)
 static const char REFERENCE[] = "/choice/log_likelihood_of_reference";
 
 /* ours: of a reference model; tokens: of each choice. */
-static void check_reference(const struct part *record, size_t n, const double ours[n], const int32_t tokens[n])
+static void check_reference(const struct part *record, size_t n, const double ours[n],
+	const int32_t tokens[n])
 {
 	struct tensor t;
 	const double *theirs;

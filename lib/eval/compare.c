@@ -113,8 +113,9 @@ static bool applies(const struct row *row, const struct shape *s)
 static void check_same(const struct part *record, const struct shape *s, const char *path)
 {
 	const struct tensor own = part_tensor(record, path, TENSOR_I32, 1, &s->n);
+	const struct tensor first = part_tensor(s->first, path, TENSOR_I32, 1, &s->n);
 
-	if (memcmp(own.data, part_tensor(s->first, path, TENSOR_I32, 1, &s->n).data, s->n * sizeof(int32_t)) != 0)
+	if (memcmp(own.data, first.data, s->n * sizeof(int32_t)) != 0)
 		die("%s: %s: differs from that of %s, expected records of the same windows of one text",
 			part_name(record), path, part_name(s->first));
 }
@@ -124,7 +125,7 @@ static void check_present(const struct part *record, const struct shape *s, cons
 	const bool here = part_has(record, path);
 
 	if (here != part_has(s->first, path))
-		die("%s: %s: is %s, unlike in %s: expected records with the same --reference and other options",
+		die("%s: %s: is %s, unlike in %s: expected records with the same --reference",
 			part_name(record), path, here ? "present" : "missing", part_name(s->first));
 }
 

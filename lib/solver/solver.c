@@ -270,8 +270,8 @@ static void start_span(const struct job *j, const struct workspace *a, const str
 		return;
 	}
 	if (span->left) {
-		bf16x2_right(j->live, span[-1].first, span->first, lanes, a->right, PANEL_ROWS,
-			(const float (*)[PANEL_ROWS])a->e);
+		bf16x2_right(j->live, j->s->paths > 1 ? 0 : span[-1].first, span->first, lanes, a->right,
+			PANEL_ROWS, (const float (*)[PANEL_ROWS])a->e);
 		bf16x2_product(span->first, (size_t)width, lanes, PANEL_ROWS, a->d, span->left, j->live,
 			a->right);
 	} else
@@ -286,12 +286,16 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 	double sum[3])
 {
 	const struct job *j = r->job;
-	const size_t lanes = ceil_div(rows, LANES) * LANES;
+	const size_t loaded = ceil_div(rows, LANES) * LANES;
 	const bool solve = j->s->compensate != COMPENSATE_NONE, reports = j->h && !j->s->no_error;
+	const bool several = solve && j->s->paths > 1;
+	size_t lanes = loaded;
 	double damped = 0, left;
 
 	load(r, a, row, rows, lanes);
 	sum[0] = reports ? energy(j, a, lanes) : 0;
+	if (several)
+		lanes = paths_spread(j, a, rows);
 	fit_panel(r, a, lanes);
 	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
 		const size_t width = span->last - span->first;
@@ -305,8 +309,8 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 			size = last - first;
 			rest = span->last - last;
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
-				quantize_block(r, a, span, l0, first, last);
-			if (solve && reports)
+				(several ? paths_block : quantize_block)(r, a, span, l0, first, last);
+			if (solve && reports && !several)
 				damped += squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->scale8);
 			if (solve && rest)
 				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes,
@@ -314,6 +318,8 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 					a->b[0], PANEL_ROWS, 1, a->d[at + size], PANEL_ROWS);
 		}
 	}
+	if (several)
+		damped = paths_take(j, a, rows, lanes = loaded);
 	quantize_dead(j, a, lanes);
 	store(r, a, row, rows);
 	sum[2] = squares(j->n, lanes, (const float (*)[PANEL_ROWS])a->w, NULL);
@@ -369,6 +375,8 @@ static enum status prepare_job(struct job *j, struct solver_report *report)
 		return status;
 	if (s->compensate == COMPENSATE_NONE)
 		return STATUS_DONE;
+	if (s->paths > 1)
+		paths_beside(&s->storage, j->beside);
 	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column,
 		s->damp);
 	for (size_t i = 0; !status && i < j->spans; i++) {
@@ -393,7 +401,7 @@ static void finish_layer(const struct rows *r)
 	struct codes *to = l->codes;
 	double total[3] = { 0 };
 
-	for (size_t p = 0; p < ceil_div(r->m, PANEL_ROWS); p++) {
+	for (size_t p = 0; p < ceil_div(r->m, job_panel_rows(j->s)); p++) {
 		for (size_t i = 0; i < 3; i++)
 			total[i] += r->sum[p][i];
 		l->report.seconds += r->seconds[p];
@@ -420,6 +428,7 @@ static void finish_layer(const struct rows *r)
 static void run_layer(struct rows *r, const struct workspace *workspace)
 {
 	struct solver_report *report = &r->layer->report;
+	const size_t panel = job_panel_rows(r->job->s);
 	const double start = omp_get_wtime();
 
 	if ((report->status = scale_ranges(r, workspace, &report->index)))
@@ -429,8 +438,8 @@ static void run_layer(struct rows *r, const struct workspace *workspace)
 		scale_tensor(r, workspace);
 	report->seconds += omp_get_wtime() - start;
 	#pragma omp taskloop grainsize(1)
-	for (size_t row = 0; row < r->m; row += PANEL_ROWS) {
-		const size_t p = row / PANEL_ROWS, rows = min(r->m - row, PANEL_ROWS);
+	for (size_t row = 0; row < r->m; row += panel) {
+		const size_t p = row / panel, rows = min(r->m - row, panel);
 		const double begin = omp_get_wtime();
 
 		if (rows_alone(r->job))

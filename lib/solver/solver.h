@@ -9,6 +9,9 @@
  *	w/s₈ → [FP8] → code → (code - z)·s → FP8 → ·s₈ = ŵ,
  * so that the error of both roundings is compensated (DPQ eq. 6 to 12).
  *
+ * With several paths, those of least Σ e² = tr(E (H + λ·mean(diag H)·I) Eᵀ) are kept of each row. A path is
+ * extended by the nearest code and by the one on the other side of the weight (solver_paths.c).
+ *
  * Calling sequence: fill a struct solver, by solver_recipe() if a recipe is given. For each layer,
  * solver_codes() and codes_lay_out(). Then solver_workspace() and solver_run() for several layers at once.
  *
@@ -36,6 +39,8 @@ enum group_view { VIEW_EXACT, VIEW_BLOCK, VIEW_ORIGINAL };
 enum recipe { RECIPE_LATE, RECIPE_PAPER, RECIPE_INC };
 extern const char *const compensates[], *const group_views[], *const recipes[];	/* names, NULL-terminated */
 
+enum { SOLVER_PATHS = 16 };
+
 struct solver {
 	struct format storage;		/* with the type of its scales; the solver sets their divisor */
 	struct format compute;		/* kind NULL: 16-bit arithmetic, plain GPTQ */
@@ -51,6 +56,7 @@ struct solver {
 	float saturate;			/* largest |dequantized| in FP8 units; 0: compute.max */
 	float min_scale8;		/* minimum of s₈ */
 	double damp;			/* λ */
+	size_t paths;			/* of each row, a power of two, at most SOLVER_PATHS; 0: 1, GPTQ */
 	bool no_error;			/* no report.error, whose products take as long as the solver */
 };
 

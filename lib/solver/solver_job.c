@@ -75,7 +75,7 @@ static void lay_out_job(struct pieces *p, struct job *j, const struct solver_lay
 static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *l)
 {
 	const bool tensor = l->settings->group == -1;
-	const size_t m = l->weight->out;
+	const size_t m = l->weight->out, panels = ceil_div(m, job_panel_rows(l->settings));
 
 	*r = (struct rows){ .layer = l, .m = m };
 	r->low = piece(p, m, sizeof *r->low);
@@ -83,12 +83,12 @@ static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *
 	r->scale8 = piece(p, m, sizeof *r->scale8);
 	r->piece_loss = piece(p, tensor ? ceil_div(m, ROWS_AT_ONCE) * SEARCH_STEPS : 0,
 		sizeof *r->piece_loss);
-	r->sum = piece(p, ceil_div(m, PANEL_ROWS), sizeof *r->sum);
-	r->seconds = piece(p, ceil_div(m, PANEL_ROWS), sizeof *r->seconds);
+	r->sum = piece(p, panels, sizeof *r->sum);
+	r->seconds = piece(p, panels, sizeof *r->seconds);
 }
 
 /* Maxima over all jobs. */
-struct extents { size_t n, groups, members, widest, refined, clipped; };
+struct extents { size_t n, groups, members, widest, refined, clipped, paths; };
 
 static void lay_out_thread(struct pieces *p, struct workspace *a, const struct extents *e)
 {
@@ -108,6 +108,12 @@ static void lay_out_thread(struct pieces *p, struct workspace *a, const struct e
 	a->y = piece(p, SPAN_COLUMNS, sizeof *a->y);
 	a->x = piece(p, BLOCK_COLUMNS, sizeof *a->x);
 	a->scale8 = piece(p, PANEL_ROWS, sizeof *a->scale8);
+	a->paths = piece(p, e->paths, sizeof *a->paths);
+}
+
+size_t job_panel_rows(const struct solver *s)
+{
+	return s->paths > 1 && s->compensate != COMPENSATE_NONE ? PANEL_ROWS / s->paths : PANEL_ROWS;
 }
 
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base)
@@ -130,11 +136,13 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 		lay_out_rows(&p, base ? &rows[i] : &none, &layer[i]);
 		if (base)
 			rows[i].job = &job[call->jobs - 1];
-		work += ceil_div(layer[i].weight->out, PANEL_ROWS) + ceil_div(one.n, SPAN_COLUMNS);
+		work += ceil_div(layer[i].weight->out, job_panel_rows(layer[i].settings)) +
+			ceil_div(one.n, SPAN_COLUMNS);
 		e.n = max(e.n, one.n);
 		e.groups = max(e.groups, one.groups);
 		e.members = max(e.members, one.s->group == -1 ? 0 : one.largest);
 		e.widest = max(e.widest, one.widest);
+		e.paths |= one.s->paths > 1;
 		if (one.s->group != -1 && one.s->search == SEARCH_HESSIAN)
 			e.refined = max(e.refined, one.largest);
 		if (one.s->group != -1 && one.s->search == SEARCH_LEARNED)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver_private.h -- state of the solver, shared by solver.c, solver_job.c, solver_scale.c and solver_fit.c
+ * solver_private.h -- state of the solver, shared by solver.c, solver_job.c, solver_scale.c, solver_fit.c
+ * and solver_paths.c
  *
  * A job has the data that layers with the same H, order and settings share: the columns by their index in the
  * order (position), live columns first; groups, of original columns, or of columns adjacent in the order if
@@ -41,6 +42,7 @@ struct job {
 	const float *h;
 	const int32_t *order;
 	double mean, lambda;		/* of factor_run() */
+	uint8_t beside[2][256];		/* of paths_beside() */
 
 	int32_t *column;		/* [n] position → column */
 	int32_t *group;			/* [n] position → group */
@@ -85,6 +87,14 @@ struct workspace {
 	float (*y)[PANEL_ROWS];		/* [SPAN_COLUMNS] */
 	double (*x)[LANES];		/* [BLOCK_COLUMNS]: weights of the block in FP8 units */
 	double *scale8;			/* [PANEL_ROWS] */
+	struct paths *paths;		/* with several paths */
+};
+
+/* State of the paths of a panel. */
+struct paths {
+	double cost[PANEL_ROWS];
+	int32_t parent[BLOCK_COLUMNS][LANES];	/* lane of the path that each lane extends */
+	float sum[BLOCK_COLUMNS][LANES];	/* compensation by the block's earlier columns */
 };
 
 /* State of a call of solver_run(). */
@@ -99,6 +109,9 @@ struct call {
 /* Divides the workspace at `base`, aligned to 64 bytes, fills in *call from the layers, and returns the size
  * of the workspace. base NULL: for the size only. */
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base);
+
+/* Rows of a panel, whose lanes are their paths. */
+size_t job_panel_rows(const struct solver *s);
 
 /* Sets live columns, groups, their members, and spans from the order. STATUS_BAD_ORDER: at position
  * *index. */
@@ -122,6 +135,17 @@ void fit_group(const struct rows *r, const struct workspace *a, const struct spa
 /* Computes the parameters of a panel that do not depend on compensation, after learning the clipping if the
  * search is learned. a->e is scratch. */
 void fit_panel(const struct rows *r, const struct workspace *a, size_t lanes);
+
+/* In solver_paths.c, with several paths. */
+/* The codes of the next smaller and the next larger value than that of each code; the code itself: none. */
+void paths_beside(const struct format *f, uint8_t beside[2][256]);
+/* Repeats each of the rows of a panel in as many lanes as it has paths. Returns the lanes in use. */
+size_t paths_spread(const struct job *j, const struct workspace *a, size_t rows);
+/* Quantizes a block of columns of a span for LANES lanes from lane l0 on. */
+void paths_block(const struct rows *r, const struct workspace *a, const struct span *span, size_t l0,
+	size_t first, size_t last);
+/* Moves the best path of each row back to the lane of the row; lanes: to be in use then. Returns Σ e². */
+double paths_take(const struct job *j, const struct workspace *a, size_t rows, size_t lanes);
 
 /* In solver_scale.c, in OpenMP tasks; workspace: one for each thread. */
 /* Sets low, high of each row: the range of its live columns and 0. STATUS_BAD_WEIGHT: row *index is not

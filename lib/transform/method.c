@@ -103,6 +103,8 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 		s->z_max = max_of(s, "top", o->max, s->z_max);
 	if (given(arg, "saturate"))
 		s->saturate = max_of(s, "saturate", o->saturate, s->saturate);
+	if (s->paths & (s->paths - 1))
+		misuse("--paths: %zu is no power of two, expected 1, 2, 4, 8 or 16", s->paths);
 	m.inputs_given = given(arg, "act-mode");
 	m.inputs_follow = !m.inputs_given && !given(arg, "act-format");
 	decide_inputs(&m, o->act_clip);

@@ -62,6 +62,8 @@ char *method_branch_form(const void *format);
 		"compute format (FP8: DPQ)", .default_value = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
 		"which errors later columns compensate", .default_value = "both" }, \
+	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
+		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
 		"defaults of the options below", .default_value = "late" }, \
 	{ .type = OPTION_HEADING, .help = "Options that override the recipe" }, \
