@@ -75,6 +75,7 @@ quarot-prose|quarot|prose, one scale per row, 32640 tokens|
 quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens|
 recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
 recipes-prose|recipes|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
+recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one standard error (left: over layers, right: over 5 draws and windows)
 scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|
 sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|
 smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|
