@@ -193,8 +193,8 @@ static void extend_column(const struct job *j, const struct workspace *a, size_t
 	const size_t c = (size_t)j->column[p];
 	const double *scale8 = fit_scale8(j, a, l0);
 	struct extension y[EXTENSIONS];
-	uint8_t which[LANES];
-	double cost[LANES];
+	uint8_t which[LANES] = { 0 };
+	double cost[LANES] = { 0 };
 
 	extend(j, a, p, l0, y, x);
 	for (size_t base = 0; base < LANES; base += s->paths)
