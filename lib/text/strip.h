@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * strip.h -- white space at the ends of a text
- *
- * White space is what Python's str.isspace() calls so: characters of the general category Zs, or of the
- * bidirectional classes WS, B and S. Texts are valid UTF-8.
+ * strip.h -- white space (text/utf8.h) at the ends of a text, which is valid UTF-8
  */
 #ifndef TEXT_STRIP_H
 #define TEXT_STRIP_H

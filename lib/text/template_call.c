@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "text/template_private.h"
+#include "text/utf8.h"
 
 #define UNUSED __attribute__((unused))
 #define CALL UNUSED struct run *r, UNUSED const struct row *row, UNUSED json_t *self, \
@@ -171,7 +172,7 @@ static json_t *text_casing(CALL)
 		const char up = (char)toupper((unsigned char)*s), low = (char)tolower((unsigned char)*s);
 
 		if (*s & 0x80)
-			fail("%s of '%.*s' is not supported", row->name, (int)template_bytes(s), s);
+			fail("%s of '%.*s' is not supported", row->name, (int)utf8_length(s), s);
 		put(&b, row->option == 'u' || (row->option == 't' && !after) ? &up : &low, 1);
 		after = up != low;
 	}
@@ -181,8 +182,8 @@ static json_t *text_casing(CALL)
 /* If strip() removes the character at s: white space, or one of a set. */
 static bool stripped(const char *s, const json_t *set)
 {
-	return !set ? template_space(s) : memmem(json_string_value(set), json_string_length(set), s,
-		template_bytes(s)) != NULL;
+	return !set ? utf8_space(s) : memmem(json_string_value(set), json_string_length(set), s,
+		utf8_length(s)) != NULL;
 }
 
 enum { LEFT = 1, RIGHT = 2 };
@@ -190,16 +191,12 @@ enum { LEFT = 1, RIGHT = 2 };
 static json_t *text_strip(CALL)
 {
 	json_t *v = make_str(r, self);
-	const char *s = json_string_value(v), *end = s + json_string_length(v), *last;
+	const char *s = json_string_value(v), *end = s + json_string_length(v);
 
 	while ((row->option & LEFT) && s < end && stripped(s, arg[0]))
-		s += template_bytes(s);
-	for (; (row->option & RIGHT) && s < end; end = last) {
-		for (last = end - 1; (*last & 0xc0) == 0x80; last--)
-			;
-		if (!stripped(last, arg[0]))
-			break;
-	}
+		s += utf8_length(s);
+	while ((row->option & RIGHT) && s < end && stripped(s + utf8_last(s, (size_t)(end - s)), arg[0]))
+		end = s + utf8_last(s, (size_t)(end - s));
 	return make_text(r, s, (size_t)(end - s));
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 #include "base/error.h"
 #include "text/template_private.h"
 #include "text/utf8.h"
@@ -39,22 +38,6 @@ void template_fail(const struct template *t, size_t at, const char *fmt, ...)
 
 /* --- characters --- */
 
-size_t template_bytes(const char *s)
-{
-	char c[4];
-
-	return utf8_put(c, utf8_value(s));
-}
-
-size_t template_space(const char *s)
-{
-	const utf8proc_property_t *k = utf8proc_get_property((utf8proc_int32_t)utf8_value(s));
-
-	return k->category == UTF8PROC_CATEGORY_ZS || k->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
-		k->bidi_class == UTF8PROC_BIDI_CLASS_B || k->bidi_class == UTF8PROC_BIDI_CLASS_S ?
-		template_bytes(s) : 0;
-}
-
 static bool starts(const struct parser *p, const char *with)
 {
 	return !strncmp(p->s + p->at, with, strlen(with));
@@ -62,7 +45,7 @@ static bool starts(const struct parser *p, const char *with)
 
 static void skip_space(struct parser *p)
 {
-	for (size_t n; (n = template_space(p->s + p->at)); p->at += n)
+	for (size_t n; (n = utf8_space(p->s + p->at)); p->at += n)
 		;
 }
 
@@ -87,7 +70,7 @@ static _Noreturn void expected(struct parser *p, const char *what)
 	if (p->at == p->n)
 		refuse("the template ends within a tag, expected %s", what);
 	refuse("'%.*s' is not supported here, expected %s", (int)(n > 40 ? 40 : n ? n :
-		template_bytes(p->s + p->at)), p->s + p->at, what);
+		utf8_length(p->s + p->at)), p->s + p->at, what);
 }
 
 /* Skips this word, or operator, if it comes next. */
@@ -416,9 +399,8 @@ static size_t trimmed(const struct parser *p, size_t begin, bool output, char si
 	if (sign == '+' || (output && sign != '-'))
 		return end;
 	while (end > begin && (sign == '-' || p->s[end - 1] != '\n')) {
-		for (from = end - 1; from > begin && (p->s[from] & 0xc0) == 0x80; from--)
-			;
-		if (!template_space(p->s + from))
+		from = begin + utf8_last(p->s + begin, end - begin);
+		if (!utf8_space(p->s + from))
 			return sign == '-' ? end : p->at;
 		end = from;
 	}

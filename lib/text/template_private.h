@@ -41,8 +41,6 @@ struct node {
 struct template { const char *name; char *s; struct node *statements, *last; };	/* s: the text */
 _Noreturn void template_fail(const struct template *t, size_t at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-size_t template_bytes(const char *s);	/* of the character at s */
-size_t template_space(const char *s);	/* of the white space at s, as in Python; 0: none */
 
 struct scope { json_t *names; struct scope *outer; };
 struct run {

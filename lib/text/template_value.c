@@ -172,7 +172,7 @@ json_t *items_of(struct run *r, json_t *v)
 		}
 	} else if (kind == KIND_TEXT) {
 		for (size_t i = 0, k, n = json_string_length(v); i < n; i += k) {
-			k = template_bytes(s + i);
+			k = utf8_length(s + i);
 			add(r, y, make_text(r, s + i, k));
 		}
 	} else if (kind != KIND_UNDEFINED && kind != KIND_LIST) {
@@ -257,7 +257,7 @@ static void put_quoted(struct text *b, const char *s, size_t n, bool json)
 		const char *at = c && c < 128 ? strchr(from, (int)c) : NULL;
 		char e[12];
 
-		bytes = template_bytes(s + i);
+		bytes = utf8_length(s + i);
 		if (c == (unsigned char)quote || (at && (json || at < from + 4)))
 			snprintf(e, sizeof e, "\\%c", at ? to[at - from] : quote);
 		else if (json ? c < ' ' : c != ' ' && (!k || k >= UTF8PROC_CATEGORY_ZS))

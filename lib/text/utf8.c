@@ -2,6 +2,7 @@
 /* utf8.c -- see utf8.h */
 #include "text/utf8.h"
 #include <string.h>
+#include <utf8proc.h>
 
 size_t utf8_character(const char *s, size_t n, bool *valid)
 {
@@ -53,6 +54,29 @@ uint32_t utf8_value(const char *s)
 	if (*u < 0xf0)
 		return (*u & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
 	return (*u & 7u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
+}
+
+size_t utf8_length(const char *s)
+{
+	const unsigned char first = (unsigned char)*s;
+
+	return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+size_t utf8_space(const char *s)
+{
+	const utf8proc_property_t *p = utf8proc_get_property((utf8proc_int32_t)utf8_value(s));
+
+	return p->category == UTF8PROC_CATEGORY_ZS || p->bidi_class == UTF8PROC_BIDI_CLASS_WS ||
+		p->bidi_class == UTF8PROC_BIDI_CLASS_B || p->bidi_class == UTF8PROC_BIDI_CLASS_S ?
+		utf8_length(s) : 0;
+}
+
+size_t utf8_last(const char *s, size_t n)
+{
+	while (--n && (s[n] & 0xc0) == 0x80)
+		;
+	return n;
 }
 
 size_t utf8_put(char to[4], uint32_t value)
