@@ -108,7 +108,7 @@ static struct node *constant(struct parser *p, enum node_kind kind, json_t *v)
 {
 	struct node *n = make(p, kind, NULL, NULL);
 
-	checked(v);
+	value_checked(v);
 	n->value = v;
 	return n;
 }

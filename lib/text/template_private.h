@@ -34,11 +34,17 @@ struct node {
 	size_t at;			/* in the text */
 	json_t *value;			/* a constant, a text, a name */
 	const struct row *row;		/* of NODE_CALL: part[0] is what it is applied to, then arguments */
-	struct node *part[PARTS];	/* of a loop: variables, iterable, condition, body */
+	/* output: expression; set: value, namespace or NULL; if: condition, then, else; for: variables,
+	 * what it loops over, condition or NULL, body; pair: key, value; list, dict, namespace: items */
+	struct node *part[PARTS];
 	struct node *next;		/* in a list of statements, items, variables */
 	struct node *before;		/* the node that was made before */
 };
-struct template { const char *name; char *s; struct node *statements, *last; };	/* s: the text */
+struct template {
+	const char *name;
+	char *s;			/* the text */
+	struct node *statements, *last;	/* last: the node that was made last */
+};
 _Noreturn void template_fail(const struct template *t, size_t at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -53,13 +59,16 @@ struct run {
 	struct scope *scope;
 };
 #define fail(...) template_fail(r->t, r->at, __VA_ARGS__)
+void run_spend(struct run *r, size_t steps);	/* fatal error beyond TEMPLATE_STEPS */
+void run_deeper(struct run *r);			/* fatal error beyond TEMPLATE_DEPTH */
 
 enum use { OPERATOR, FUNCTION, METHOD, FILTER, TEST };
 struct row {
 	enum use use;
 	const char *name;
-	int least;			/* arguments */
-	/* s: text, i: integer, t, n: that or none, '.': any, '!': refused; "=" and a name for the last */
+	int least;			/* arguments that must be given */
+	/* A letter for each argument: s a text, i a whole number, t and n the same or none, . any value,
+	 * ! refused. Then "=" and the name by which the last one may be given. */
 	const char *types;
 	unsigned self;			/* what it is applied to: a bit for each kind */
 	json_t *(*run)(struct run *r, const struct row *row, json_t *self, json_t *const arg[ARGUMENTS]);
@@ -70,28 +79,31 @@ json_t *template_call(struct run *r, const struct row *row, json_t *self, json_t
 
 /* --- values --- */
 
-struct text { struct run *r; char *s; size_t n, room; };	/* one that grows */
-void put(struct text *b, const char *s, size_t n);
-void put_str(struct text *b, json_t *v);			/* as str() of Python */
-/* As repr() of Python, or as JSON, at a level of nesting. indent -1: on one line. */
-void put_value(struct text *b, json_t *v, bool json, int indent, int level);
-json_t *put_end(struct text *b);				/* as a value; ends b */
+struct text {				/* one that grows */
+	struct run *r;
+	bool json, lines;		/* values as in JSON, or as repr() of Python; each item on a line */
+	int indent, level;		/* blanks for a level of nesting */
+	char *s;
+	size_t n, room;
+};
+void text_put(struct text *b, const char *s, size_t n);
+void text_put_value(struct text *b, json_t *v);
+void text_put_str(struct text *b, json_t *v);			/* as str() of Python */
+json_t *text_end(struct text *b);				/* as a value; frees b->s */
 
 extern json_t template_undefined, template_function;
-void checked(bool done);					/* fatal error: out of memory */
-void spend(struct run *r, size_t steps);			/* fatal error beyond TEMPLATE_STEPS */
-void deeper(struct run *r);					/* fatal error beyond TEMPLATE_DEPTH */
-json_t *make_text(struct run *r, const char *s, size_t n), *make_str(struct run *r, json_t *v);
-json_t *make_integer(struct run *r, json_int_t i), *make_list(struct run *r), *make_dict(struct run *r);
-json_t *make_marked(struct run *r, enum kind kind, json_t *items);
-void add(struct run *r, json_t *list, json_t *v);
-enum kind kind_of(const json_t *v);
-const char *kind_name(const json_t *v);			/* "a text", for messages */
-bool is_whole(const json_t *v);				/* truth values are numbers, too */
-json_int_t whole(const json_t *v);
-bool truth(const json_t *v);
-bool same(struct run *r, json_t *a, json_t *b);
-json_t *items_of(struct run *r, json_t *v);			/* a list, which stays as it is */
-json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot);	/* v[key], or v.key */
-json_t *join(struct run *r, json_t *items, json_t *gap);	/* gap: NULL for none */
+void value_checked(bool done);					/* fatal error unless done: out of memory */
+json_t *value_text(struct run *r, const char *s, size_t n), *value_str(struct run *r, json_t *v);
+json_t *value_integer(struct run *r, json_int_t i), *value_list(struct run *r), *value_dict(struct run *r);
+json_t *value_marked(struct run *r, enum kind kind, json_t *items);
+void value_add(struct run *r, json_t *list, json_t *v);
+enum kind value_kind(const json_t *v);
+const char *value_kind_name(const json_t *v);			/* "a text", for messages */
+bool value_is_whole(const json_t *v);				/* truth values are numbers, too */
+json_int_t value_whole(const json_t *v);
+bool value_truth(const json_t *v);
+bool value_same(struct run *r, json_t *a, json_t *b);
+json_t *value_items(struct run *r, json_t *v);			/* a list; of a list, itself */
+json_t *value_item(struct run *r, json_t *v, json_t *key, bool dot);	/* v[key], or v.key */
+json_t *value_join(struct run *r, json_t *items, json_t *gap);	/* gap: NULL for none */
 #endif

@@ -9,7 +9,7 @@ static json_t *eval(struct run *r, const struct node *n);
 
 static void assign(json_t *to, const char *name, json_t *v)
 {
-	checked(!json_object_set_nocheck(to, name, v));
+	value_checked(!json_object_set_nocheck(to, name, v));
 }
 
 static json_t *eval_name(struct run *r, const char *name)
@@ -17,7 +17,7 @@ static json_t *eval_name(struct run *r, const char *name)
 	for (const struct scope *s = r->scope; s; s = s->outer) {
 		json_t *v = json_object_get(s->names, name);
 
-		spend(r, 1);
+		run_spend(r, 1);
 		if (v)
 			return v;
 	}
@@ -27,17 +27,17 @@ static json_t *eval_name(struct run *r, const char *name)
 /* A list, a dict or a namespace. */
 static json_t *eval_items(struct run *r, const struct node *n)
 {
-	json_t *y = n->kind == NODE_LIST ? make_list(r) : n->kind == NODE_DICT ? make_dict(r) :
-		make_marked(r, KIND_NAMESPACE, NULL);
+	json_t *y = n->kind == NODE_LIST ? value_list(r) : n->kind == NODE_DICT ? value_dict(r) :
+		value_marked(r, KIND_NAMESPACE, NULL);
 
 	for (const struct node *k = n->part[0]; k; k = k->next) {
 		json_t *key = k->kind == NODE_PAIR ? eval(r, k->part[0]) : NULL;
 		json_t *v = eval(r, key ? k->part[1] : k);
 
 		if (!key)
-			add(r, y, v);
+			value_add(r, y, v);
 		else if (!json_is_string(key) || strlen(json_string_value(key)) != json_string_length(key))
-			fail("the key of a dict is %s, expected a text without NUL", kind_name(key));
+			fail("the key of a dict is %s, expected a text without NUL", value_kind_name(key));
 		else
 			assign(y, json_string_value(key), v);
 	}
@@ -54,7 +54,7 @@ static json_t *eval_call(struct run *r, const struct node *n)
 	r->at = n->at;
 	if (n->row->run)
 		return template_call(r, n->row, v[0], v + 1);
-	return truth(v[0]) == n->row->option ? eval(r, n->part[1]) : v[0];
+	return value_truth(v[0]) == n->row->option ? eval(r, n->part[1]) : v[0];
 }
 
 static json_t *eval(struct run *r, const struct node *n)
@@ -62,14 +62,14 @@ static json_t *eval(struct run *r, const struct node *n)
 	json_t *y;
 
 	r->at = n->at;
-	spend(r, 1);
-	deeper(r);
+	run_spend(r, 1);
+	run_deeper(r);
 	switch (n->kind) {
 	case NODE_CONSTANT: y = n->value; break;
 	case NODE_NAME: y = eval_name(r, json_string_value(n->value)); break;
 	case NODE_LIST: case NODE_DICT: case NODE_NAMESPACE: y = eval_items(r, n); break;
 	case NODE_IF:
-		n = n->part[truth(eval(r, n->part[0])) ? 1 : 2];
+		n = n->part[value_truth(eval(r, n->part[0])) ? 1 : 2];
 		y = n ? eval(r, n) : &template_undefined;
 		break;
 	default: y = eval_call(r, n);
@@ -82,7 +82,7 @@ static json_t *eval(struct run *r, const struct node *n)
 
 static void bind(struct run *r, const struct node *names, json_t *v)
 {
-	json_t *items = names->next ? items_of(r, v) : NULL;
+	json_t *items = names->next ? value_items(r, v) : NULL;
 	size_t i = 0, n = json_array_size(items);
 
 	json_object_clear(r->scope->names);
@@ -96,11 +96,11 @@ static void bind(struct run *r, const struct node *names, json_t *v)
 static json_t *make_loop(struct run *r, size_t i, size_t n)
 {
 	const json_int_t left = (json_int_t)(n - i);
-	json_t *y = make_marked(r, KIND_LOOP, NULL);
+	json_t *y = value_marked(r, KIND_LOOP, NULL);
 
-	checked(!json_object_update_new(y, json_pack("{sI sI sI sI sI sb sb}", "index", (json_int_t)i + 1,
-		"index0", (json_int_t)i, "revindex", left, "revindex0", left - 1, "length", (json_int_t)n,
-		"first", !i, "last", left == 1)));
+	value_checked(!json_object_update_new(y, json_pack("{sI sI sI sI sI sb sb}", "index",
+		(json_int_t)i + 1, "index0", (json_int_t)i, "revindex", left, "revindex0", left - 1,
+		"length", (json_int_t)n, "first", !i, "last", left == 1)));
 	return y;
 }
 
@@ -108,15 +108,15 @@ static void run_all(struct run *r, const struct node *n, struct text *out);
 
 static void run_for(struct run *r, const struct node *n, struct text *out)
 {
-	json_t *all = items_of(r, eval(r, n->part[1])), *items = n->part[2] ? make_list(r) : all;
+	json_t *all = value_items(r, eval(r, n->part[1])), *items = n->part[2] ? value_list(r) : all;
 	struct scope scope = { json_object(), r->scope };
 
 	r->scope = &scope;
 	r->in_condition = true;
 	for (size_t i = 0; n->part[2] && i < json_array_size(all); i++) {
 		bind(r, n->part[0], json_array_get(all, i));
-		if (truth(eval(r, n->part[2])))
-			add(r, items, json_array_get(all, i));
+		if (value_truth(eval(r, n->part[2])))
+			value_add(r, items, json_array_get(all, i));
 	}
 	r->in_condition = false;
 	for (size_t i = 0; i < json_array_size(items); i++) {
@@ -133,9 +133,9 @@ static void run_set(struct run *r, const struct node *n)
 	json_t *to = n->part[1] ? eval(r, n->part[1]) : r->scope->names, *v = eval(r, n->part[0]);
 
 	r->at = n->at;
-	if (n->part[1] && kind_of(to) != KIND_NAMESPACE)
+	if (n->part[1] && value_kind(to) != KIND_NAMESPACE)
 		fail("'%s' is %s, expected a namespace to set an attribute of",
-			json_string_value(n->part[1]->value), kind_name(to));
+			json_string_value(n->part[1]->value), value_kind_name(to));
 	assign(to, json_string_value(n->value), v);
 }
 
@@ -144,12 +144,12 @@ static void run_all(struct run *r, const struct node *n, struct text *out)
 	r->depth++;
 	for (; n; n = n->next) {
 		r->at = n->at;
-		spend(r, 1);
+		run_spend(r, 1);
 		switch (n->kind) {
-		case NODE_OUTPUT: put_str(out, eval(r, n->part[0])); break;
+		case NODE_OUTPUT: text_put_str(out, eval(r, n->part[0])); break;
 		case NODE_SET: run_set(r, n); break;
 		case NODE_FOR: run_for(r, n, out); break;
-		default: run_all(r, n->part[truth(eval(r, n->part[0])) ? 1 : 2], out);
+		default: run_all(r, n->part[value_truth(eval(r, n->part[0])) ? 1 : 2], out);
 		}
 	}
 	r->depth--;
@@ -175,10 +175,10 @@ char *template_run(const struct template *t, const json_t *variables, const char
 	struct scope context = { (json_t *)variables, NULL }, root = { json_object(), &context };
 	struct text out = { .r = &r };
 
-	checked(r.made && root.names);
+	value_checked(r.made && root.names);
 	r.scope = &root;
 	run_all(&r, t->statements, &out);
-	put(&out, "", 1);
+	text_put(&out, "", 1);
 	*n = out.n - 1;
 	json_decref(root.names);
 	free_all(r.made);

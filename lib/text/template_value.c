@@ -13,20 +13,20 @@ json_t template_undefined = { JSON_NULL, (size_t)-1 }, template_function = { JSO
 
 /* --- making --- */
 
-void spend(struct run *r, size_t steps)
+void run_spend(struct run *r, size_t steps)
 {
 	r->steps += steps;
 	if (r->steps > TEMPLATE_STEPS)
 		fail("the template needs more than %d steps: it may have no end", TEMPLATE_STEPS);
 }
 
-void deeper(struct run *r)
+void run_deeper(struct run *r)
 {
 	if (++r->depth > TEMPLATE_DEPTH)
 		fail("is nested in more than %d levels", TEMPLATE_DEPTH);
 }
 
-void checked(bool done)
+void value_checked(bool done)
 {
 	if (!done)
 		die("out of memory");
@@ -34,39 +34,39 @@ void checked(bool done)
 
 static json_t *keep(struct run *r, json_t *v)
 {
-	spend(r, 8);
-	checked(v && !json_array_append_new(r->made, v));
+	run_spend(r, 8);
+	value_checked(v && !json_array_append_new(r->made, v));
 	return v;
 }
 
-json_t *make_text(struct run *r, const char *s, size_t n)
+json_t *value_text(struct run *r, const char *s, size_t n)
 {
-	spend(r, n / 8);
+	run_spend(r, n / 8);
 	return keep(r, json_stringn_nocheck(s, n));
 }
 
-json_t *make_integer(struct run *r, json_int_t i) { return keep(r, json_integer(i)); }
-json_t *make_list(struct run *r) { return keep(r, json_array()); }
-json_t *make_dict(struct run *r) { return keep(r, json_object()); }
+json_t *value_integer(struct run *r, json_int_t i) { return keep(r, json_integer(i)); }
+json_t *value_list(struct run *r) { return keep(r, json_array()); }
+json_t *value_dict(struct run *r) { return keep(r, json_object()); }
 
-json_t *make_marked(struct run *r, enum kind kind, json_t *items)
+json_t *value_marked(struct run *r, enum kind kind, json_t *items)
 {
-	json_t *y = make_dict(r);
+	json_t *y = value_dict(r);
 
-	checked(!json_object_set_new_nocheck(y, MARK, json_integer(kind)) &&
+	value_checked(!json_object_set_new_nocheck(y, MARK, json_integer(kind)) &&
 		!(items && json_object_set(y, "items", items)));
 	return y;
 }
 
-void add(struct run *r, json_t *list, json_t *v)
+void value_add(struct run *r, json_t *list, json_t *v)
 {
-	spend(r, 1);
-	checked(!json_array_append(list, v));
+	run_spend(r, 1);
+	value_checked(!json_array_append(list, v));
 }
 
-void put(struct text *b, const char *s, size_t n)
+void text_put(struct text *b, const char *s, size_t n)
 {
-	spend(b->r, n / 8);
+	run_spend(b->r, n / 8);
 	if (n > b->room - b->n)
 		b->s = xgrow(b->s, b->room = (b->n + n) / 2 * 3 + 64, 1);
 	if (n)
@@ -74,9 +74,9 @@ void put(struct text *b, const char *s, size_t n)
 	b->n += n;
 }
 
-json_t *put_end(struct text *b)
+json_t *text_end(struct text *b)
 {
-	json_t *y = make_text(b->r, b->s ? b->s : "", b->n);
+	json_t *y = value_text(b->r, b->s ? b->s : "", b->n);
 
 	free(b->s);
 	return y;
@@ -84,7 +84,7 @@ json_t *put_end(struct text *b)
 
 /* --- kinds, truth, equality --- */
 
-enum kind kind_of(const json_t *v)
+enum kind value_kind(const json_t *v)
 {
 	static const enum kind kinds[] = { [JSON_OBJECT] = KIND_DICT, [JSON_ARRAY] = KIND_LIST,
 		[JSON_STRING] = KIND_TEXT, [JSON_INTEGER] = KIND_INTEGER, [JSON_REAL] = KIND_REAL,
@@ -95,23 +95,23 @@ enum kind kind_of(const json_t *v)
 		v == &template_function ? KIND_FUNCTION : kinds[json_typeof(v)];
 }
 
-const char *kind_name(const json_t *v)
+const char *value_kind_name(const json_t *v)
 {
 	static const char *const names[] = { "an undefined value", "none", "true or false", "a whole number",
 		"a number", "a text", "a list", "a dict", "a namespace", "a loop", "a function",
 		"an iterator", "a range or a part of items()" };
 
-	return names[kind_of(v)];
+	return names[value_kind(v)];
 }
 
-bool is_whole(const json_t *v) { return json_is_integer(v) || json_is_boolean(v); }
-json_int_t whole(const json_t *v) { return json_is_true(v) ? 1 : json_integer_value(v); }
+bool value_is_whole(const json_t *v) { return json_is_integer(v) || json_is_boolean(v); }
+json_int_t value_whole(const json_t *v) { return json_is_true(v) ? 1 : json_integer_value(v); }
 
-bool truth(const json_t *v)
+bool value_truth(const json_t *v)
 {
-	switch (kind_of(v)) {
+	switch (value_kind(v)) {
 	case KIND_UNDEFINED: case KIND_NONE: return false;
-	case KIND_BOOLEAN: case KIND_INTEGER: return whole(v);
+	case KIND_BOOLEAN: case KIND_INTEGER: return value_whole(v);
 	case KIND_REAL: return json_real_value(v) != 0;
 	case KIND_TEXT: return json_string_length(v);
 	case KIND_LIST: case KIND_DICT: return json_array_size(v) || json_object_size(v);
@@ -120,34 +120,34 @@ bool truth(const json_t *v)
 	}
 }
 
-static bool is_number(const json_t *v) { return is_whole(v) || json_is_real(v); }
+static bool is_number(const json_t *v) { return value_is_whole(v) || json_is_real(v); }
 
 static long double number(const json_t *v)	/* without rounding */
 {
-	return json_is_real(v) ? (long double)json_real_value(v) : whole(v);
+	return json_is_real(v) ? (long double)json_real_value(v) : value_whole(v);
 }
 
-bool same(struct run *r, json_t *a, json_t *b)
+bool value_same(struct run *r, json_t *a, json_t *b)
 {
 	const char *key;
 	json_t *v;
 	bool y;
 
-	spend(r, 1);
+	run_spend(r, 1);
 	if (is_number(a) && is_number(b))
 		return number(a) == number(b);
-	if (kind_of(a) != kind_of(b))
+	if (value_kind(a) != value_kind(b))
 		return false;
-	if (kind_of(a) > KIND_DICT)
-		fail("%s cannot be compared", kind_name(a));
+	if (value_kind(a) > KIND_DICT)
+		fail("%s cannot be compared", value_kind_name(a));
 	if (json_is_string(a))
 		return json_equal(a, b);
-	deeper(r);
+	run_deeper(r);
 	y = json_array_size(a) == json_array_size(b) && json_object_size(a) == json_object_size(b);
 	for (size_t i = 0; y && i < json_array_size(a); i++)
-		y = same(r, json_array_get(a, i), json_array_get(b, i));
+		y = value_same(r, json_array_get(a, i), json_array_get(b, i));
 	json_object_foreach(a, key, v) {
-		y = y && json_object_get(b, key) && same(r, v, json_object_get(b, key));
+		y = y && json_object_get(b, key) && value_same(r, v, json_object_get(b, key));
 	}
 	r->depth--;
 	return y;
@@ -155,28 +155,28 @@ bool same(struct run *r, json_t *a, json_t *b)
 
 /* --- items --- */
 
-json_t *items_of(struct run *r, json_t *v)
+json_t *value_items(struct run *r, json_t *v)
 {
-	const enum kind kind = kind_of(v);
+	const enum kind kind = value_kind(v);
 	const char *s = json_string_value(v), *key;
-	json_t *y = kind == KIND_LIST ? v : make_list(r), *value;
+	json_t *y = kind == KIND_LIST ? v : value_list(r), *value;
 
 	if (kind == KIND_ITERATOR || kind == KIND_VIEW) {
-		spend(r, json_array_size(json_object_get(v, "items")));
-		checked(!json_array_extend(y, json_object_get(v, "items")));
+		run_spend(r, json_array_size(json_object_get(v, "items")));
+		value_checked(!json_array_extend(y, json_object_get(v, "items")));
 		if (kind == KIND_ITERATOR)
 			json_array_clear(json_object_get(v, "items"));
 	} else if (kind == KIND_DICT) {
 		json_object_foreach(v, key, value) {
-			add(r, y, make_text(r, key, strlen(key)));
+			value_add(r, y, value_text(r, key, strlen(key)));
 		}
 	} else if (kind == KIND_TEXT) {
 		for (size_t i = 0, k, n = json_string_length(v); i < n; i += k) {
 			k = utf8_length(s + i);
-			add(r, y, make_text(r, s + i, k));
+			value_add(r, y, value_text(r, s + i, k));
 		}
 	} else if (kind != KIND_UNDEFINED && kind != KIND_LIST) {
-		fail("%s has no items, expected a list, a dict or a text", kind_name(v));
+		fail("%s has no items, expected a list, a dict or a text", value_kind_name(v));
 	}
 	return y;
 }
@@ -186,9 +186,9 @@ static const char of_dict[] = " clear copy fromkeys get items keys pop popitem s
 /* What others, texts and lists, do not have. Any other name is refused, since it may be one of Python. */
 static const char of_no_other[] = " content function name role text thinking tool_calls type ";
 
-json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot)
+json_t *value_item(struct run *r, json_t *v, json_t *key, bool dot)
 {
-	const enum kind kind = kind_of(v);
+	const enum kind kind = value_kind(v);
 	const char *name = json_string_value(key);
 	json_t *y = NULL, *items;
 	char word[32];
@@ -203,30 +203,30 @@ json_t *item_of(struct run *r, json_t *v, json_t *key, bool dot)
 		snprintf(word, sizeof word, " %s ", name);
 		if (kind == KIND_DICT ? (dot || !y) && (strstr(of_dict, word) || !strncmp(name, "__", 2)) :
 		    kind == KIND_NAMESPACE ? *name == '_' : !y && !strstr(of_no_other, word))
-			fail("the attribute '%s' of %s is not supported", name, kind_name(v));
-	} else if (is_whole(key) && (kind == KIND_LIST || kind == KIND_TEXT || kind == KIND_VIEW)) {
-		items = items_of(r, v);
-		y = json_array_get(items, (size_t)(whole(key) + (whole(key) < 0 ?
+			fail("the attribute '%s' of %s is not supported", name, value_kind_name(v));
+	} else if (value_is_whole(key) && (kind == KIND_LIST || kind == KIND_TEXT || kind == KIND_VIEW)) {
+		items = value_items(r, v);
+		y = json_array_get(items, (size_t)(value_whole(key) + (value_whole(key) < 0 ?
 			(json_int_t)json_array_size(items) : 0)));
 	}
 	return y ? y : &template_undefined;
 }
 
-json_t *join(struct run *r, json_t *items, json_t *gap)
+json_t *value_join(struct run *r, json_t *items, json_t *gap)
 {
 	struct text b = { .r = r };
 
 	for (size_t i = 0; i < json_array_size(items); i++) {
 		if (i && gap)
-			put_str(&b, gap);
-		put_str(&b, json_array_get(items, i));
+			text_put_str(&b, gap);
+		text_put_str(&b, json_array_get(items, i));
 	}
-	return put_end(&b);
+	return text_end(&b);
 }
 
 /* --- printing --- */
 
-static void put_text(struct text *b, const char *s) { put(b, s, strlen(s)); }
+static void put_string(struct text *b, const char *s) { text_put(b, s, strlen(s)); }
 
 /* The shortest digits that are this number, as Python prints them. */
 static void put_real(struct text *b, double d)
@@ -240,17 +240,18 @@ static void put_real(struct text *b, double d)
 	power = atoi(strchr(s, 'e') + 1);
 	if (power >= -4 && power < 16)
 		snprintf(s, sizeof s, "%.*f", digits - 1 > power ? digits - 1 - power : 1, d);
-	put_text(b, s);
+	put_string(b, s);
 }
 
 /* Within quotes, escaped as by repr(), or as in JSON. */
-static void put_quoted(struct text *b, const char *s, size_t n, bool json)
+static void put_quoted(struct text *b, const char *s, size_t n)
 {
 	static const char from[] = "\\\n\r\t\b\f", to[] = "\\nrtbf";
+	const bool json = b->json;
 	const char quote = json || (memchr(s, '\'', n) && !memchr(s, '"', n)) ? '"' : '\'';
 
-	spend(b->r, n / 4);
-	put(b, &quote, 1);
+	run_spend(b->r, n / 4);
+	text_put(b, &quote, 1);
 	for (size_t i = 0, bytes; i < n; i += bytes) {
 		const uint32_t c = utf8_value(s + i);
 		const utf8proc_category_t k = utf8proc_category((utf8proc_int32_t)c);
@@ -265,83 +266,83 @@ static void put_quoted(struct text *b, const char *s, size_t n, bool json)
 				"\\u%04x" : "\\U%08x", c);
 		else
 			snprintf(e, sizeof e, "%.*s", (int)bytes, s + i);
-		put(b, c ? e : json ? "\\u0000" : "\\x00", c ? strlen(e) : json ? 6 : 4);
+		text_put(b, c ? e : json ? "\\u0000" : "\\x00", c ? strlen(e) : json ? 6 : 4);
 	}
-	put(b, &quote, 1);
+	text_put(b, &quote, 1);
 }
 
-static void new_line(struct text *b, int indent, int level)
+static void new_line(struct text *b)
 {
-	if (indent >= 0)
-		put_text(b, "\n");
-	for (int i = 0; i < indent * level; i++)
-		put_text(b, " ");
+	if (b->lines)
+		put_string(b, "\n");
+	for (int i = 0; i < b->indent * b->level; i++)
+		put_string(b, " ");
 }
 
-static void put_items(struct text *b, json_t *v, bool json, int indent, int level)
+static void put_items(struct text *b, json_t *v)
 {
 	const struct run *r = b->r;
 	const bool dict = json_is_object(v);
 	const size_t n = dict ? json_object_size(v) : json_array_size(v);
 	void *at = json_object_iter(v);
 
-	if (level > TEMPLATE_DEPTH)
+	if (++b->level > TEMPLATE_DEPTH)
 		fail("a value is nested in more than %d levels", TEMPLATE_DEPTH);
-	put_text(b, dict ? "{" : "[");
+	put_string(b, dict ? "{" : "[");
 	for (size_t i = 0; i < n; i++, at = json_object_iter_next(v, at)) {
-		put_text(b, !i ? "" : indent < 0 ? ", " : ",");
-		new_line(b, indent, level + 1);
+		put_string(b, !i ? "" : b->lines ? "," : ", ");
+		new_line(b);
 		if (dict) {
-			put_quoted(b, json_object_iter_key(at), strlen(json_object_iter_key(at)), json);
-			put_text(b, ": ");
+			put_quoted(b, json_object_iter_key(at), strlen(json_object_iter_key(at)));
+			put_string(b, ": ");
 		}
-		put_value(b, dict ? json_object_iter_value(at) : json_array_get(v, i), json, indent,
-			level + 1);
+		text_put_value(b, dict ? json_object_iter_value(at) : json_array_get(v, i));
 	}
+	b->level--;
 	if (n)
-		new_line(b, indent, level);
-	put_text(b, dict ? "}" : "]");
+		new_line(b);
+	put_string(b, dict ? "}" : "]");
 }
 
-void put_value(struct text *b, json_t *v, bool json, int indent, int level)
+void text_put_value(struct text *b, json_t *v)
 {
 	const struct run *r = b->r;
 	char s[24];
 
-	spend(b->r, 1);
-	switch (kind_of(v)) {
-	case KIND_NONE: put_text(b, json ? "null" : "None"); break;
+	run_spend(b->r, 1);
+	switch (value_kind(v)) {
+	case KIND_NONE: put_string(b, b->json ? "null" : "None"); break;
 	case KIND_BOOLEAN:
-		put_text(b, json_is_true(v) ? json ? "true" : "True" : json ? "false" : "False");
+		put_string(b, json_is_true(v) ? b->json ? "true" : "True" : b->json ? "false" : "False");
 		break;
 	case KIND_INTEGER:
 		snprintf(s, sizeof s, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-		put_text(b, s);
+		put_string(b, s);
 		break;
 	case KIND_REAL: put_real(b, json_real_value(v)); break;
-	case KIND_TEXT: put_quoted(b, json_string_value(v), json_string_length(v), json); break;
-	case KIND_LIST: case KIND_DICT: put_items(b, v, json, indent, level); break;
+	case KIND_TEXT: put_quoted(b, json_string_value(v), json_string_length(v)); break;
+	case KIND_LIST: case KIND_DICT: put_items(b, v); break;
 	default:
-		if (json || kind_of(v) != KIND_UNDEFINED)
-			fail("%s cannot be printed", kind_name(v));
-		put_text(b, "Undefined");
+		if (b->json || value_kind(v) != KIND_UNDEFINED)
+			fail("%s cannot be printed", value_kind_name(v));
+		put_string(b, "Undefined");
 	}
 }
 
-void put_str(struct text *b, json_t *v)
+void text_put_str(struct text *b, json_t *v)
 {
-	if (kind_of(v) == KIND_TEXT)
-		put(b, json_string_value(v), json_string_length(v));
-	else if (kind_of(v) != KIND_UNDEFINED)
-		put_value(b, v, false, -1, 0);
+	if (value_kind(v) == KIND_TEXT)
+		text_put(b, json_string_value(v), json_string_length(v));
+	else if (value_kind(v) != KIND_UNDEFINED)
+		text_put_value(b, v);
 }
 
-json_t *make_str(struct run *r, json_t *v)
+json_t *value_str(struct run *r, json_t *v)
 {
 	struct text b = { .r = r };
 
 	if (json_is_string(v))
 		return v;
-	put_str(&b, v);
-	return put_end(&b);
+	text_put_str(&b, v);
+	return text_end(&b);
 }
