@@ -94,8 +94,8 @@ void info_add(json_t *row, const char *key, double n)
 
 /* --- history --- */
 
-/* Adds the lines of a history, oldest first; they are stored newest first. */
-static void add_history(json_t *facts, const char *name, const char *text)
+/* Adds the lines of a history, oldest first; they are stored newest first. of: its input; "": the file. */
+static void add_history(json_t *histories, const char *of, const char *text)
 {
 	json_t *history = json_object(), *lines = json_array();
 	const char *end = text + strlen(text);
@@ -110,15 +110,13 @@ static void add_history(json_t *facts, const char *name, const char *text)
 			die("out of memory");
 		free(line);
 	}
-	info_set(history, "of", info_string(*name == ':' ? name + 1 : name));
+	info_set(history, "of", info_string(of));
 	info_set(history, "commands", lines);
-	if (json_array_append_new(info_list(facts, "history"), history))
+	if (json_array_append_new(histories, history))
 		die("out of memory");
 }
 
 /* --- the root --- */
-
-struct root { json_t *facts, *attributes, *history; };
 
 static void add_range(void *list, const struct calibrated_range *r)
 {
@@ -171,18 +169,18 @@ static void add_attribute(void *arg, const char *name, const char *text, double 
 	static const char *const known[] = { "ptq_kind", "ptq_version", "part", "parts", NULL };
 	static const char history[] = "history";
 	const size_t n = sizeof history - 1;
-	struct root *r = arg;
+	struct info *f = arg;
 
 	for (const char *const *k = known; *k; k++)
 		if (!strcmp(*k, name))
 			return;
 	if ((!strcmp(name, CALIBRATED) || !strcmp(name, EVALUATED)) && text &&
-	    add_ranges(r->facts, name, text))
+	    add_ranges(f->facts, name, text))
 		return;
 	if (!strncmp(name, history, n) && (!name[n] || name[n] == ':') && text)
-		add_history(r->history, name + n, text);
+		add_history(f->history, name + n + (name[n] == ':'), text);
 	else
-		set_named(r->attributes, name, text ? info_string(text) : number_fact(number));
+		set_named(f->attributes, name, text ? info_string(text) : number_fact(number));
 }
 
 /* --- tokens --- */
@@ -270,10 +268,10 @@ static char *maker(const struct part *root)
 	char *text = part_text(root, "/", "history"), *y = NULL;
 
 	if (text && *text) {
-		const size_t tool = strcspn(text, " \n");
+		size_t n = strcspn(text, " \n");
 
-		y = xformat("%.*s", (int)(tool + (text[tool] == ' ') + strcspn(text + tool +
-			(text[tool] == ' '), " \n")), text);
+		n += text[n] == ' ' ? 1 + strcspn(text + n + 1, " \n") : 0;
+		y = xformat("%.*s", (int)n, text);
 	}
 	free(text);
 	return y;
@@ -298,17 +296,12 @@ static void begin(struct info *f, const struct part *root)
 
 static void add_part(struct info *f, const struct part *part)
 {
-	struct root r = { f->facts, json_object(), json_object() };
-
 	if (!part_index(part)) {
 		begin(f, part);
-		part_attributes(part, add_attribute, &r);
-		if (json_object_size(r.attributes))
-			info_set(f->facts, "attributes", json_incref(r.attributes));
-		if (json_object_size(r.history))
-			info_set(f->facts, "history", json_incref(json_object_get(r.history, "history")));
+		part_attributes(part, add_attribute, f);
+		if (json_object_size(f->attributes))
+			info_set(f->facts, "attributes", json_incref(f->attributes));
 	}
-	json_decref(r.attributes), json_decref(r.history);
 	if (f->kind->part)
 		f->kind->part(f, part);
 	if (f->kind->datasets)
@@ -318,19 +311,17 @@ static void add_part(struct info *f, const struct part *part)
 /* Sets the last facts. */
 static void finish(struct info *f, bool whole)
 {
-	json_t *history = json_incref(json_object_get(f->facts, "history"));
-
 	info_set(f->facts, "stored", info_string(whole ? "file" : "stream"));
 	if (f->kind->end)
 		f->kind->end(f);
-	json_object_del(f->facts, "history");	/* last */
-	if (history)
-		info_set(f->facts, "history", history);
+	if (json_array_size(f->history))
+		info_set(f->facts, "history", json_incref(f->history));
 }
 
 char *info_text(struct input *in, bool json)
 {
-	struct info f = { .facts = json_object(), .rows = json_object() };
+	struct info f = { .facts = json_object(), .rows = json_object(), .attributes = json_object(),
+		.history = json_array() };
 	const struct part *part;
 	char *text = NULL;
 	size_t n;
@@ -348,7 +339,7 @@ char *info_text(struct input *in, bool json)
 		info_print(to, f.facts);
 	if (ferror(to) || fclose(to) || !text)
 		die("out of memory");
-	json_decref(f.facts), json_decref(f.rows);
+	json_decref(f.facts), json_decref(f.rows), json_decref(f.attributes), json_decref(f.history);
 	if (f.config)
 		config_close(f.config);
 	return text;

@@ -115,8 +115,8 @@ static json_t *attribute_value(const struct member *m, const struct linear *l)
 	}
 }
 
-/* Whether the attribute differs between layers for another reason than their extents. An enum with a name
- * for 0 has a default. */
+/* Whether the attribute is a column of the table: not if another column has it, or if it is of a dataset.
+ * An absent enum has the value 0, which is printed if it has a name. */
 static bool is_shown(const struct member *m, const struct linear *l, int form)
 {
 	if (!member_is_attribute(m) || m->of || m->view == offsetof(struct linear, storage) ||

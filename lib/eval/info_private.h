@@ -10,6 +10,8 @@
 /* What is known of the parts that were read. */
 struct info {
 	json_t *facts;
+	json_t *attributes;		/* of the root, without those that are facts of their own */
+	json_t *history;		/* a list of histories: those of the file and of its inputs */
 	json_t *rows;			/* of tables, under table and keys; see info_row() */
 	const struct info_kind *kind;
 	const struct config *config;	/* of a model, or NULL */
