@@ -272,20 +272,21 @@ static size_t without_newline(const struct window_cut *k)
 	return t->n - (t->newline == NEWLINE_ALONE);
 }
 
-/* Sets the places of BOS and the step between windows by the convention. */
-static void apply(struct window_cut *k, enum windows_convention convention, size_t stride)
+/* A cut without windows. The convention sets the places of BOS and the step between windows. */
+static struct window_cut cut_begin(const char *name, const struct tokens *t,
+	enum windows_convention convention, size_t ctx, size_t stride)
 {
-	k->lead = k->c->bos == BOS_TEXT && k->t->add_bos;
-	k->each = k->c->bos == BOS_WINDOW || (k->c->bos == BOS_REPLACES && k->t->add_bos);
-	if (k->each && k->t->bos < 0)
+	const struct convention *c = &conventions[convention];
+	const bool each = c->bos == BOS_WINDOW || (c->bos == BOS_REPLACES && t->add_bos);
+	const size_t step = c->slides ? stride ? stride : ctx / 2 : ctx - (c->bos == BOS_WINDOW);
+
+	if (each && t->bos < 0)
 		die("%s: /tokens: attribute bos_id is missing; --convention %s needs it, gptq does not",
-			k->name, windows_conventions[convention]);
-	k->step = k->c->bos == BOS_WINDOW ? k->ctx - 1 : k->ctx;
-	if (!k->c->slides)
-		return;
-	k->step = stride ? stride : k->ctx / 2;
-	if (k->step > k->ctx)
-		misuse("--stride %zu leaves out tokens between windows of --ctx %zu", stride, k->ctx);
+			name, windows_conventions[convention]);
+	if (step > ctx)
+		misuse("--stride %zu leaves out tokens between windows of --ctx %zu", stride, ctx);
+	return (struct window_cut){ .name = name, .t = t, .c = c, .lead = c->bos == BOS_TEXT && t->add_bos,
+		.each = each, .ctx = ctx, .step = step, .w.name = name };
 }
 
 /* Number of rows of each image; free() it. */
@@ -311,19 +312,12 @@ static size_t *image_rows(const struct windows *w)
 }
 
 /* Leaves out images without a row, and renumbers the features of the others. */
-static void keep_images(struct windows *w, const size_t rows[w->images])
+static void keep_images(struct windows *w)
 {
-	size_t kept = 0, before = 0, gone = 0;
+	struct token_image *image = xalloc(max(w->images, 1), sizeof *image);
+	size_t kept = 0, before = 0, gone = 0, *rows = image_rows(w);
 	int32_t *shift = NULL;
 
-	for (size_t i = 0; i < w->images; i++)
-		kept += rows[i] > 0;
-	if (kept == w->images)
-		return;
-
-	struct token_image *image = xalloc(max(kept, 1), sizeof *image);
-
-	kept = 0;
 	for (size_t i = 0; i < w->images; before += w->image[i++].n) {
 		const size_t n = w->image[i].n;
 
@@ -335,57 +329,56 @@ static void keep_images(struct windows *w, const size_t rows[w->images])
 		else
 			gone += n;
 	}
-	for (size_t row = 0; row < w->rows; row++)
-		if (w->feature[row] >= 0)
-			w->feature[row] -= shift[w->feature[row]];
-	free(shift), free(w->own);
-	w->image = w->own = image;
-	w->images = kept;
+	if (kept < w->images) {
+		for (size_t row = 0; row < w->rows; row++)
+			if (w->feature[row] >= 0)
+				w->feature[row] -= shift[w->feature[row]];
+		free(w->own);
+		w->image = w->own = image;
+		w->images = kept;
+	} else {
+		free(image);
+	}
+	free(shift), free(rows);
 }
 
 struct windows windows_cut(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t stride)
 {
-	struct window_cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name =
-		name };
-	size_t n, *images;
+	struct window_cut k = cut_begin(name, t, convention, ctx, stride);
+	const size_t n = k.c->plain ? without_newline(&k) : t->n;
 
-	apply(&k, convention, stride);
-	n = k.c->plain ? without_newline(&k) : t->n;
 	cut_all(&k, n);
 	if (!k.w.n)
 		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, n, ctx);
 	reserve(&k.w, t);
 	cut_all(&k, n);
 	windows_count(&k.w);
-	images = image_rows(&k.w);
-	keep_images(&k.w, images);
-	free(images);
+	keep_images(&k.w);
 	return k.w;
 }
 
 /* Fatal error unless windows can be drawn. */
-static void check_drawn(const struct window_cut *k, enum windows_convention convention)
+static void check_drawn(const char *name, const struct tokens *t, enum windows_convention convention)
 {
-	if (k->c->slides || k->c->plain)
+	if (conventions[convention].slides || conventions[convention].plain)
 		misuse("--random-windows: --convention %s reads a text from end to end; gptq and bos do not",
 			windows_conventions[convention]);
-	if (k->t->index)
-		die("%s: /index: --random-windows needs texts in their original order", k->name);
-	if (k->t->images)
-		die("%s: /image_span: --random-windows needs tokens without images", k->name);
+	if (t->index)
+		die("%s: /index: --random-windows needs texts in their original order", name);
+	if (t->images)
+		die("%s: /image_span: --random-windows needs tokens without images", name);
 }
 
 struct windows windows_draw(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t ids, size_t seed)
 {
-	struct window_cut k = { .name = name, .t = t, .c = &conventions[convention], .ctx = ctx, .w.name =
-		name };
+	struct window_cut k;
 	struct drawn_text *text;
 	size_t n, windows;
 
-	check_drawn(&k, convention);
-	apply(&k, convention, 0);
+	check_drawn(name, t, convention);
+	k = cut_begin(name, t, convention, ctx, 0);
 	ids = ids ? min(ids, t->n) : t->n;
 	windows = (ids + k.lead) / (ctx - k.each);
 	if (!windows)
@@ -502,13 +495,13 @@ void windows_shard(struct windows *w, struct shard s)
 		if (own[i] && own[i] < all[i])
 			die("%s: --shard %zu/%zu: an image is in windows of several shards, expected "
 				"sequences that fit into a window (--ctx)", w->name, s.i, s.n);
-	keep_images(w, own);
+	keep_images(w);
 	free(all), free(own);
 }
 
 struct windows windows_scored(struct windows w)
 {
-	size_t kept = 0, rows = 0, *targets = xalloc(w.n, sizeof *targets), *images;
+	size_t kept = 0, rows = 0, *targets = xalloc(w.n, sizeof *targets);
 
 	windows_targets(&w, targets);
 	for (size_t k = 0; k < w.n; k++)
@@ -522,9 +515,7 @@ struct windows windows_scored(struct windows w)
 	warn("%s: /image_span: %zu of %zu windows have no token of text to predict and are left out",
 		w.name, w.n - kept, w.n);
 	shorten(&w, kept, rows);
-	images = image_rows(&w);
-	keep_images(&w, images);
-	free(images);
+	keep_images(&w);
 	return w;
 }
 

@@ -46,7 +46,7 @@ struct windows {
 	int32_t *id;			/* [rows] */
 	int32_t *target;		/* [rows] the id that the row predicts; -1: none */
 	int32_t *position, *index;	/* [rows], NULL: the default (forward/batch.h) */
-	size_t axes;			/* numbers of a position; 0: 1 */
+	size_t axes;			/* numbers of a position; 0 stands for 1 */
 	uint8_t *modality;
 	int32_t *feature;		/* [rows] number in the features of all images; -1: text */
 	size_t images;			/* images with at least one token in the windows */
@@ -57,11 +57,10 @@ struct windows {
 	uint64_t bytes;			/* of the text of all targets; 0: unknown */
 };
 
-/* Names of the conventions, NULL-terminated. */
 enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS, WINDOWS_LLAMA_CPP, WINDOWS_SLIDING };
-extern const char *const windows_conventions[];
+extern const char *const windows_conventions[];	/* names, NULL-terminated */
 
-enum { WINDOWS_LONGEST = 1 << 24 };
+enum { WINDOWS_LONGEST = 1 << 24 };	/* largest --ctx and --stride */
 /* Returns ctx, or if it is 0 the model's positions, at most 2048. Warns if ctx exceeds the model's positions.
  */
 size_t windows_ctx(size_t ctx, size_t positions);
