@@ -11,7 +11,7 @@
 struct chat {
 	char *name;			/* of the template, for messages */
 	const char *date;
-	char *text;
+	char *text;			/* of the template */
 	struct template *template;
 	json_t *tokens;			/* special tokens, by their variables */
 };
@@ -125,7 +125,7 @@ char *chat_digest(const struct chat *c)
 	return digest_of(strlen(c->text), c->text);
 }
 
-/* The content of a message may be a text, nothing, or a list of parts with texts. */
+/* The parts of a content that is a list must be texts: nothing here reads images. */
 static void check_content(size_t number, const json_t *content)
 {
 	for (size_t i = 0; i < json_array_size(content); i++) {

@@ -8,8 +8,7 @@
  *
  * Statements: set, for (with a condition), if. Operators, tests, filters, methods and functions are rows of
  * the table in template_call.c. Everything else (macros, blocks, tuples, fractions, ...) is refused by name
- * and line when the template is read; what cannot be known then, such as a range that is printed, when it is
- * reached.
+ * and line when the template is read. What depends on values, such as printing a range, is refused in a run.
  *
  * Limits, so that every template ends: TEMPLATE_STEPS evaluations (8 bytes of text count as one),
  * TEMPLATE_DEPTH levels of nesting of what is read, compared and printed, and numbers of 64 bits.
@@ -19,7 +18,8 @@
  *	text = template_run(t, variables, date, &n);	any number of times
  *	template_free(t);
  *
- * All errors are fatal, with the message "NAME:LINE: what is wrong", LINE being that of the template.
+ * All errors are fatal. The message is "NAME:LINE: what is wrong", with the line of the template; of a
+ * template that is not UTF-8 it has no line.
  *
  * Source: https://jinja.palletsprojects.com/en/stable/templates (version 3.1);
  * https://github.com/huggingface/transformers (utils/chat_template_utils.py).

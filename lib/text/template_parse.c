@@ -51,7 +51,7 @@ static void skip_space(struct parser *p)
 
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return isalnum((unsigned char)c) || c == '_';
 }
 
 static size_t word_at(struct parser *p)
@@ -122,12 +122,12 @@ static struct node *operation(struct parser *p, const char *op, struct node *a, 
 	return n;
 }
 
-/* A name is read. */
+/* A node whose value is the name that comes next. */
 static struct node *name(struct parser *p, enum node_kind kind, const char *what)
 {
 	const size_t n = word_at(p);
 
-	if (!n || (p->s[p->at] >= '0' && p->s[p->at] <= '9'))
+	if (!n || isdigit((unsigned char)p->s[p->at]))
 		expected(p, what);
 	p->at += n;
 	return constant(p, kind, json_stringn_nocheck(p->s + p->at - n, n));
@@ -180,7 +180,8 @@ static struct node *number(struct parser *p)
 	return constant(p, NODE_CONSTANT, json_integer(strtoll(s, NULL, 10)));
 }
 
-/* Expressions, separated by commas, up to a bracket; all, or some, are pairs, key: value or name=value. */
+/* Expressions, separated by commas, up to `end`. pair: ":" or "=", which makes a pair of the expressions
+ * before and after it; NULL: pairs are refused. all: each must be a pair. */
 static struct node *items(struct parser *p, const char *end, const char *pair, bool all)
 {
 	struct node *first = NULL, **last = &first, *key;
@@ -223,7 +224,7 @@ static void arguments(struct parser *p, struct node *call)
 	}
 }
 
-/* The name was read, and of a function and a method "(". */
+/* The name was read, and of a function and a method "(". A test needs no parentheses: x is sameas y. */
 static struct node *call(struct parser *p, enum use use, struct node *of, struct node *n)
 {
 	static const char *const uses[] = { "operator", "function", "method", "filter", "test" };
@@ -263,7 +264,7 @@ static struct node *primary(struct parser *p)
 	skip_space(p);
 	if (starts(p, "'") || starts(p, "\""))
 		return string(p);
-	if (p->s[p->at] >= '0' && p->s[p->at] <= '9')
+	if (isdigit((unsigned char)p->s[p->at]))
 		return number(p);
 	if (take(p, "(")) {
 		n = expression(p);
@@ -275,7 +276,7 @@ static struct node *primary(struct parser *p)
 	return take(p, "{") ? make(p, NODE_DICT, items(p, "}", ":", true), NULL) : named(p);
 }
 
-/* "[" was read: an index, or the bounds of a slice. */
+/* "[" was read: an index, or begin, end and step of a slice. */
 static struct node *subscript(struct parser *p, struct node *of)
 {
 	struct node *n = operation(p, "[", of, NULL);

@@ -314,8 +314,6 @@ def variables(messages):
 PARTS = '{% set s = messages[0] %}{% set u = messages[1] %}{% set a = messages[2] %}{% set p = messages[3] %}'
 
 
-
-
 def model(path, template=None, **config):
     """Writes a folder whose tokens are bytes, <s>, </s> and <|x|>, so that ids are as good as a text."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
