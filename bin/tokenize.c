@@ -14,7 +14,7 @@
 static const struct tool tool = {
 	.name = "tokenize",
 	.brief = "convert text into token ids, or ids into text",
-	.operands = "[TEXT|TOKENS]",
+	.operands = "[TEXT|CONVERSATIONS|TOKENS]",
 	.max_operands = 1,
 	.about = "Ids are those of the model's tokenizer.json. No BOS is added: evaluation and "
 		"calibration add it, by --convention. Bytes that are not valid UTF-8 count as "
