@@ -91,6 +91,24 @@ is 'a text in tokenizer_config.json; special tokens of special_tokens_map.json' 
 py model bare
 no 'a model without a template' 1 'bare: has no chat template, expected a model with chat_template.jinja' \
 	tokenize --chat --model bare chats.jsonl -o no.h5
+damaged() {	# damaged TEMPLATES MESSAGE [OPTION]...: chat_template of tokenizer_config.json
+	templates=$1 message=$2; shift 2
+	py put bare tokenizer_config.json "{\"chat_template\": $templates}"
+	no "a chat_template $templates" 1 "bare: tokenizer_config.json: chat_template$message" \
+		tokenize --chat --model bare "$@" chats.jsonl -o no.h5
+}
+for o in 5 '{"default": "x"}' true; do damaged "$o" ' is neither a text nor a list'; done
+for o in 5 '["x"]' '{"name": "default"}' '{"name": "default", "template": 5}' '{"template": "x"}' \
+	'{"name": "default", "template": "a\u0000b"}' '{"name": "default\u0000", "template": "x"}'; do
+	damaged "[{\"name\": \"x\", \"template\": \"x\"}, $o]" \
+		': number 1 is not an object with the texts name and template'
+done
+damaged '"a\u0000b"' ' is no text: it has a NUL'
+damaged '[{"name": "x", "template": "1"}, {"name": "x", "template": "2"}]' \
+	": two templates are called 'x', expected one" --template x
+py put bare chat_template.jinja file
+tokenize --chat --model bare chats.jsonl -o file.h5
+is '... is not read with a chat_template.jinja' "$(py text_of file.h5)" "['file', 'file']"
 py put m tokenizer_config.json '[1]'
 no 'a damaged tokenizer_config.json' 1 'm: tokenizer_config.json: is not an object' \
 	tokenize --chat --model m chats.jsonl -o no.h5

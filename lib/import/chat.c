@@ -2,6 +2,7 @@
 /* chat.c -- see chat.h */
 #include "import/chat.h"
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/digest.h"
@@ -80,14 +81,49 @@ static char *names_of(char *const text[TEXTS], const json_t *templates)
 	return y;
 }
 
+static bool has_nul(const json_t *text)
+{
+	return strlen(json_string_value(text)) != json_string_length(text);
+}
+
+/* Fatal error unless chat_template of tokenizer_config.json is a text, or a list of texts with names. At most
+ * one of them has this name. */
+static void check_templates(const char *model, const json_t *templates, const char *name)
+{
+	bool had = false;
+
+	if (json_is_string(templates) && has_nul(templates))
+		die("%s: tokenizer_config.json: chat_template is no text: it has a NUL", model);
+	if (templates && !json_is_null(templates) && !json_is_string(templates) && !json_is_array(templates))
+		die("%s: tokenizer_config.json: chat_template is neither a text nor a list", model);
+	for (size_t i = 0; i < json_array_size(templates); i++) {
+		const json_t *t = json_array_get(templates, i);
+		const json_t *is = json_object_get(t, "name"), *text = json_object_get(t, "template");
+
+		if (!json_is_string(is) || !json_is_string(text) || has_nul(is) || has_nul(text))
+			die("%s: tokenizer_config.json: chat_template: number %zu is not an object with the "
+				"texts name and template, without NUL", model, i);
+		if (strcmp(json_string_value(is), name))
+			continue;
+		if (had)
+			die("%s: tokenizer_config.json: chat_template: two templates are called '%s', "
+				"expected one", model, name);
+		had = true;
+	}
+}
+
 struct chat *chat_open(const char *model, char *const text[TEXTS], const char *name, const char *date)
 {
 	struct chat *c = xalloc(1, sizeof *c);
 	json_t *config = object_of(model, text, TEXT_TOKENIZER_CONFIG);
 	json_t *map = object_of(model, text, TEXT_SPECIAL_TOKENS);
 	const json_t *templates = json_object_get(config, "chat_template");
-	const char *found = chat_template(text, templates, name);
+	const bool in_file = text[TEXT_CHAT] && !strcmp(name, "default");
+	const char *found;
 
+	if (!in_file)
+		check_templates(model, templates, name);
+	found = chat_template(text, templates, name);
 	if (!found) {
 		char *names = names_of(text, templates);
 
