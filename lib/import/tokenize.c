@@ -157,9 +157,11 @@ static struct texts encode_each(const struct vocabulary *v, const char *name, si
 static struct texts encode_conversations(const struct vocabulary *v, const struct chat *c, const char *name,
 	size_t n, const char text[n])
 {
+	static const char mark[] = "\xef\xbb\xbf";	/* of UTF-8, at the start of some files */
+	const bool marked = n >= strlen(mark) && !memcmp(text, mark, strlen(mark));
 	struct texts y = { 0 };
 
-	for (size_t at = 0, length, line = 1; at < n; at += length + 1, line++) {
+	for (size_t at = marked ? strlen(mark) : 0, length, line = 1; at < n; at += length + 1, line++) {
 		const char *end = memchr(text + at, '\n', n - at);
 		char *where = xformat("%s:%zu", name, line), *made;
 		size_t bytes;
