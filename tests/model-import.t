@@ -75,6 +75,11 @@ is '... warnings with -q, too' \
 	"$(grep -c 'has no such tensor; it is kept' warning) $(grep -c 'ids: .*left out' warning)" '2 1'
 model-import no-tokenizer -o no-tokenizer.h5 2>warning
 is 'a folder without a tokenizer: a warning' "$(grep -c 'has no tokenizer:' warning)" 1
+for f in tokenizer.json chat_template.jinja; do
+	rm -rf linked; cp -r no-tokenizer linked; ln -s ../blobs/1 linked/$f
+	no "$f is a link to no file" 1 \
+		"linked/$f: cannot open what this link leads to: No such file or directory" model-import linked -o x.h5
+done
 
 for f in gpt2 gpt2-prefix; do
 	ok "$f: imports" model-import $f -o $f.h5

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* source.c -- the kinds of sources of a model; see source.h */
 #include "import/source.h"
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,17 @@ static bool folder_fits(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* The text of a file of the folder; NULL: absent. */
+/* The text of a file of the folder; NULL: absent. A link that leads to no file is an error: in a part of
+ * Hugging Face's cache that was copied, the model has this file. */
 static char *read_sibling(const struct source *s, const char *name)
 {
-	char *path = xformat("%s/%s", s->path, name);
-	char *text = access(path, F_OK) ? NULL : read_text(path, TEXT_MAX);
+	char *path = xformat("%s/%s", s->path, name), *text;
+	struct stat st = { 0 };
+	const bool absent = lstat(path, &st) && errno == ENOENT;
+
+	if (!absent && access(path, F_OK))
+		die("%s: cannot open%s:", path, S_ISLNK(st.st_mode) ? " what this link leads to" : "");
+	text = absent ? NULL : read_text(path, TEXT_MAX);
 
 	free(path);
 	return text;
