@@ -104,6 +104,13 @@ ok "a token's merges are kept in another order; an id without a token gets one" 
 model-export -q --to gguf -o said.gguf said-texts.h5 && model-import -q said.gguf -o again.h5
 is 'the chat templates, the padding and the end' "$(py texts_said said.gguf again.h5)" \
 	"chat 6 <tool> <|end|> [{'name': 'other', 'template': 'x'}]"
+model-export -q --to gguf -o said.gguf said-chats.h5 2>warnings
+is 'a chat template without a name or a text of its own: a warning' \
+	"$(sed -n 's/.*chat_template: number \([0-9]\) is left out.*/\1/p' warnings | xargs)" '1 2 4'
+model-import -q said.gguf -o again.h5
+is '... the others are there, also one with a long name' "$(py templates_of again.h5 | tr -s l | xargs)" 'a A l L'
+warns 'a chat template with NUL' 'said.gguf: tokenizer_config.json: chat_template is left out: it has a NUL' \
+	model-export --to gguf -o said.gguf said-nul.h5
 warns 'a tokenizer without the name of its pre-tokenizer' \
 	'tokenizer.ggml.pre: is missing; words are cut as llama.cpp does' \
 	model-import bpe-none.gguf -o none.h5

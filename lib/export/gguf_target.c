@@ -305,7 +305,7 @@ static void put_tokenizer(struct export *e)
 			"tokenizer.json, which llama.cpp does not read: pass token ids to llama.cpp", e->to,
 			why);
 	}
-	gguf_put_chat(r->out, e->text);
+	gguf_put_chat(r->out, e->to, e->text);
 	free(why);
 }
 

@@ -48,6 +48,13 @@ static void add_tokens(json_t *to, const json_t *from)
 	}
 }
 
+const char *chat_string(const json_t *v)
+{
+	const char *y = json_string_value(v);
+
+	return y && strlen(y) == json_string_length(v) ? y : NULL;
+}
+
 const char *chat_template(char *const text[TEXTS], const json_t *templates, const char *name)
 {
 	const bool is_default = !strcmp(name, "default");
@@ -56,12 +63,12 @@ const char *chat_template(char *const text[TEXTS], const json_t *templates, cons
 		return text[TEXT_CHAT];
 	for (size_t i = 0; i < json_array_size(templates); i++) {
 		const json_t *t = json_array_get(templates, i);
-		const char *is = json_string_value(json_object_get(t, "name"));
+		const char *is = chat_string(json_object_get(t, "name"));
 
 		if (is && !strcmp(is, name))
-			return json_string_value(json_object_get(t, "template"));
+			return chat_string(json_object_get(t, "template"));
 	}
-	return is_default ? json_string_value(templates) : NULL;
+	return is_default ? chat_string(templates) : NULL;
 }
 
 /* The names of all templates, for messages. */
@@ -81,29 +88,24 @@ static char *names_of(char *const text[TEXTS], const json_t *templates)
 	return y;
 }
 
-static bool has_nul(const json_t *text)
-{
-	return strlen(json_string_value(text)) != json_string_length(text);
-}
-
 /* Fatal error unless chat_template of tokenizer_config.json is a text, or a list of texts with names. At most
  * one of them has this name. */
 static void check_templates(const char *model, const json_t *templates, const char *name)
 {
 	bool had = false;
 
-	if (json_is_string(templates) && has_nul(templates))
+	if (json_is_string(templates) && !chat_string(templates))
 		die("%s: tokenizer_config.json: chat_template is no text: it has a NUL", model);
 	if (templates && !json_is_null(templates) && !json_is_string(templates) && !json_is_array(templates))
 		die("%s: tokenizer_config.json: chat_template is neither a text nor a list", model);
 	for (size_t i = 0; i < json_array_size(templates); i++) {
 		const json_t *t = json_array_get(templates, i);
-		const json_t *is = json_object_get(t, "name"), *text = json_object_get(t, "template");
+		const char *is = chat_string(json_object_get(t, "name"));
 
-		if (!json_is_string(is) || !json_is_string(text) || has_nul(is) || has_nul(text))
+		if (!is || !chat_string(json_object_get(t, "template")))
 			die("%s: tokenizer_config.json: chat_template: number %zu is not an object with the "
 				"texts name and template, without NUL", model, i);
-		if (strcmp(json_string_value(is), name))
+		if (strcmp(is, name))
 			continue;
 		if (had)
 			die("%s: tokenizer_config.json: chat_template: two templates are called '%s', "

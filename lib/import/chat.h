@@ -25,6 +25,9 @@
 
 struct chat;
 
+/* A text without NUL, borrowed; NULL: another value. */
+const char *chat_string(const json_t *v);
+
 /* A template by these rules, borrowed; NULL: none. templates: chat_template of tokenizer_config.json. */
 const char *chat_template(char *const text[TEXTS], const json_t *templates, const char *name);
 

@@ -2,6 +2,8 @@
 /* gguf_chat.c -- see gguf_chat.h */
 #include "import/gguf_chat.h"
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -76,7 +78,7 @@ static json_t *named_templates(const struct gguf *g, const char *path)
 	json_t *y = n ? json_array() : NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		const size_t length = name[i].n < 256 ? name[i].n : 256;
+		const size_t length = name[i].n < UINT16_MAX ? name[i].n : UINT16_MAX;	/* of a key */
 		char *key = xformat("%s.%.*s", GGUF_CHAT, (int)length, name[i].s);
 		char *text = gguf_string(g, key);
 
@@ -110,11 +112,18 @@ void gguf_read_chat(const struct gguf *g, const char *path, char *text[TEXTS])
 
 static const char *member(const json_t *templates, size_t i, const char *key)
 {
-	return json_string_value(json_object_get(json_array_get(templates, i), key));
+	return chat_string(json_object_get(json_array_get(templates, i), key));
+}
+
+static bool is_among(size_t n, char *const names[n], const char *name)
+{
+	while (n && strcmp(names[n - 1], name))
+		n--;
+	return n;
 }
 
 /* Writes the templates of a list, each under its name. */
-static void put_named(struct gguf_output *o, const json_t *templates)
+static void put_named(struct gguf_output *o, const char *path, const json_t *templates)
 {
 	const size_t all = json_array_size(templates);
 	char **names = xalloc(all, sizeof *names);
@@ -124,8 +133,13 @@ static void put_named(struct gguf_output *o, const json_t *templates)
 		const char *name = member(templates, i, "name"), *text = member(templates, i, "template");
 		char *key;
 
-		if (!name || !text || !strcmp(name, DEFAULT))
+		if (name && text && !strcmp(name, DEFAULT))
 			continue;
+		if (!name || !text || is_among(n, names, name)) {
+			warn("%s: tokenizer_config.json: chat_template: number %zu is left out: it is not an "
+				"object with a name of its own and a template, without NUL", path, i);
+			continue;
+		}
 		key = xformat("%s.%s", GGUF_CHAT, name);
 		gguf_put_text(o, key, text);
 		free(key);
@@ -138,15 +152,17 @@ static void put_named(struct gguf_output *o, const json_t *templates)
 	free(names);
 }
 
-void gguf_put_chat(struct gguf_output *o, char *const text[TEXTS])
+void gguf_put_chat(struct gguf_output *o, const char *path, char *const text[TEXTS])
 {
 	const char *config = text[TEXT_TOKENIZER_CONFIG], *chat;
-	json_t *root = config ? json_loads(config, 0, NULL) : NULL;
+	json_t *root = config ? json_loads(config, JSON_ALLOW_NUL, NULL) : NULL;
 	const json_t *templates = json_object_get(root, "chat_template");
 
+	if (json_is_string(templates) && !chat_string(templates))
+		warn("%s: tokenizer_config.json: chat_template is left out: it has a NUL", path);
 	chat = chat_template(text, templates, DEFAULT);
 	if (chat)
 		gguf_put_text(o, GGUF_CHAT, chat);
-	put_named(o, templates);
+	put_named(o, path, templates);
 	json_decref(root);
 }

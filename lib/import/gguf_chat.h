@@ -17,6 +17,7 @@
 /* Sets chat_template.jinja, and tokenizer_config.json with bos_token, eos_token, unk_token, pad_token and the
  * templates of other names. It needs config.json, and stores NULL for what the file does not have. */
 void gguf_read_chat(const struct gguf *g, const char *path, char *text[TEXTS]);
-/* Writes all templates, of chat_template.jinja and tokenizer_config.json. */
-void gguf_put_chat(struct gguf_output *o, char *const text[TEXTS]);
+/* Writes all templates, of chat_template.jinja and tokenizer_config.json. Those without a name of their own,
+ * or with a NUL, are left out with a warning. path: of the file, for messages. */
+void gguf_put_chat(struct gguf_output *o, const char *path, char *const text[TEXTS]);
 #endif

@@ -450,6 +450,13 @@ def said():
                 chat = [dict(name='other', template='x'), dict(name='default', template='chat')]
                 del f['tokenizer_config']
                 f['tokenizer_config'] = json.dumps(dict(pad_token=dict(content='<tool>'), chat_template=chat))
+            if name == 'chats':
+                chat = [dict(name=n, template=t) for n, t in (('a', 'A'), ('a', 'B'), ('n', '\0'), ('l' * 300, 'L'))]
+                del f['tokenizer_config']
+                f['tokenizer_config'] = json.dumps(dict(chat_template=chat + [5]))
+            if name == 'nul':
+                del f['tokenizer_config']
+                f['tokenizer_config'] = json.dumps(dict(chat_template='a\0'))
 
     def part(t, i):
         return t['pre_tokenizer']['pretokenizers'][i]
@@ -475,7 +482,8 @@ def said():
     variant('bert', lambda t: t.update(post_processor=dict(type='BertProcessing')))
     variant('nfc', lambda t: t.update(normalizer=dict(type='NFC')))
     variant('rstrip', lambda t: t['added_tokens'][0].update(rstrip=True))
-    variant('texts', lambda t: None)
+    for name in 'texts', 'chats', 'nul':
+        variant(name, lambda t: None)
     variant('order', lambda t: merges(t).append(merges(t).pop(split_twice(merges(t)))), 'spm-bytes')
     variant('missing', lambda t: merges(t).pop(0) and None, 'spm-bytes')
     variant('bytes', lambda t: t['model']['vocab'].update(zz=t['model']['vocab'].pop('<0x41>')), 'spm-bytes')
@@ -508,6 +516,12 @@ def texts_said(path, again):
     with h5py.File(again) as f:
         config = json.loads(f['tokenizer_config'][()])
         print(f['chat_template'][()].decode(), id, config['pad_token'], config['eos_token'], config['chat_template'])
+
+
+def templates_of(path):
+    """The names and texts of the chat templates of a model, other than the default."""
+    for t in json.loads(h5py.File(path)['tokenizer_config'][()])['chat_template']:
+        print(t['name'], t['template'], end=' ')
 
 
 def same_text(name, one, other):
