@@ -71,6 +71,12 @@ L
 	is '... without messages of the runner itself' "$(grep -c 'lines.sh' said)" 0
 	is '... the others have no standard input and no number of a task' "$(cat a.out b.out)" ''
 
+	printf 'exit 255\nkill -9 $PPID\necho after >after.out\n' >lines
+	PTQ_JOBS=1 "$run" <lines 2>said
+	is 'after a line with status 255, and one whose runner is killed, the others run' \
+		"$(said | sed 's/.* \(line [0-9]\) failed: \([^:;]*\).*/\1 \2/' | paste -sd ,) $(cat after.out)" \
+		'line 1 status 255,line 2 no status after'
+
 	# the runner is killed while its line runs; the line lives on, and the next runner waits for it
 	echo 'count x && waits >once.out' >lines
 	"$run" <lines >/dev/null 2>&1 &
