@@ -173,6 +173,9 @@ is 'Slurm: SIGTERM cancels the array' "$(ls slurm/canceled)" slurm/canceled
 echo true >lines
 SBATCH_LOG=$tmp/arguments PTQ_SBATCH='--partition=long --mem=2G' PTQ_JOBS=3 "$each/slurm" <lines
 ok '... options of sbatch' grep -q '^--partition=long --mem=2G .*--array=0-0%3 ' arguments
+	mkdir 'a{}b'
+	no 'a folder with braces' 1 'a.*b: has braces, which GNU parallel replaces' \
+		sh -c "cd 'a{}b' && $each/parallel <../lines"
 mkdir few
 for t in sh bash dirname realpath flock sha256sum mkdir rm tee nproc grep; do ln -s "$(command -v $t)" few; done
 no '... sbatch is not installed' 1 '^each/slurm: sbatch: is not installed$' env PATH="$tmp/few" "$each/slurm"
