@@ -100,7 +100,10 @@ L
 
 	no 'no line' 2 "^each/$r: no command line on standard input" "$run"
 	no 'an operand' 2 "^each/$r: lines: no such option" "$run" lines
-	no 'jobs that are no number' 2 "^each/$r: PTQ_JOBS: '-1' is not a number" env PTQ_JOBS=-1 "$run"
+	for i in -1 '' 0 1x 99999999 18446744073709551616; do
+		no "jobs that are no number: '$i'" 2 "^each/$r: PTQ_JOBS: '$i' is not a number above 0" \
+			env PTQ_JOBS="$i" "$run"
+	done
 	no 'a folder of logs that is a file' 1 "^each/$r: go: cannot be written" env PTQ_LOGS=go "$run"
 	"$run" --help >help
 	ok '--help' sh -c "head -n 1 help | grep -q '^$r -- runs the command lines'"

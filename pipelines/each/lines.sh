@@ -151,7 +151,9 @@ case ${1-} in
 	-h|--help) sed -n '2,${/^#/!q; s/^# \{0,1\}//p}' "$0"; exit ;;
 	*) fail 2 "$1: no such option; --help shows how it is used" ;;
 esac
-case ${PTQ_JOBS=4} in *[!0-9]*|0*|'') fail 2 "PTQ_JOBS: '$PTQ_JOBS' is not a number above 0" ;; esac
+case ${PTQ_JOBS=4} in
+	*[!0-9]*|0*|''|????????*) fail 2 "PTQ_JOBS: '$PTQ_JOBS' is not a number above 0 with at most 7 digits" ;;
+esac
 export PTQ_JOBS
 for program in flock sha256sum "${needs-bash}"; do
 	command -v "$program" >/dev/null || fail 1 "$program: is not installed"
