@@ -26,7 +26,7 @@ until_gone() {
 	return 1
 }
 # said: messages of the runner itself, their logs by their names only
-said() { grep "^each/" said | sed 's,log: .*/each-logs/[0-9a-f]*[.]log,log: ID,'; }
+said() { grep -a "^each/" said | sed 's,log: .*/each-logs/[0-9a-f]*[.]log,log: ID,'; }
 
 # --- lines: what runs, what is done, what is printed ---
 runner() {
@@ -104,6 +104,10 @@ L
 		no "jobs that are no number: '$i'" 2 "^each/$r: PTQ_JOBS: '$i' is not a number above 0" \
 			env PTQ_JOBS="$i" "$run"
 	done
+	echo "printf 'no\\0 room\\n'; exit 1" >lines
+	"$run" <lines 2>said
+	is 'a message with a NUL byte' "$(said | sed 's/; log.*//') $(grep -ac 'null byte' said)" \
+		"each/$r: line 1 failed: no room 0"
 	no 'a folder of logs that is a file' 1 "^each/$r: go: cannot be written" env PTQ_LOGS=go "$run"
 	"$run" --help >help
 	ok '--help' sh -c "head -n 1 help | grep -q '^$r -- runs the command lines'"
@@ -169,6 +173,9 @@ SH
 	ok 'each/parallel: two machines, one line at a time on each' sh -c "cd 'a folder' &&
 		PTQ_SSHLOGINFILE=../hosts PTQ_CPU=plain PTQ_JOBS=1 timeout 20 $each/parallel <../lines"
 	is '... with variables of this one' "$(sort 'a folder'/*.out | xargs)" 'one plain two plain'
+	mkdir 'a{}b'
+	no 'a folder with braces' 1 'a.*b: has braces, which GNU parallel replaces' \
+		sh -c "cd 'a{}b' && $each/parallel <../lines"
 	no '... whose list is not there' 1 '^each/parallel: nosuch: cannot be read' \
 		env PTQ_SSHLOGINFILE=nosuch sh -c "$each/parallel <lines"
 else skip 'each/parallel: two machines' 'GNU parallel is not installed'; fi
@@ -176,9 +183,6 @@ is 'Slurm: SIGTERM cancels the array' "$(ls slurm/canceled)" slurm/canceled
 echo true >lines
 SBATCH_LOG=$tmp/arguments PTQ_SBATCH='--partition=long --mem=2G' PTQ_JOBS=3 "$each/slurm" <lines
 ok '... options of sbatch' grep -q '^--partition=long --mem=2G .*--array=0-0%3 ' arguments
-	mkdir 'a{}b'
-	no 'a folder with braces' 1 'a.*b: has braces, which GNU parallel replaces' \
-		sh -c "cd 'a{}b' && $each/parallel <../lines"
 mkdir few
 for t in sh bash dirname realpath flock sha256sum mkdir rm tee nproc grep; do ln -s "$(command -v $t)" few; done
 no '... sbatch is not installed' 1 '^each/slurm: sbatch: is not installed$' env PATH="$tmp/few" "$each/slurm"

@@ -60,9 +60,10 @@ is_done() {	# is_done ID LINE
 	{ read -r && IFS= read -rd '' had; } <"$logs/$1.done" || true
 	[ "$now" = "${had%$'\n'}" ]
 }
+last_line() { tail -n +2 "$1" | tail -n 1 | tr -d '\0'; }	# last_line LOG: of what its line printed
 reason() {	# reason STATUS: of a line that failed; nothing if its last message has it
 	local last
-	last=$(tail -n +2 "$file.log" | tail -n 1)
+	last=$(last_line "$file.log")
 	[[ ! $last =~ ^bash:\ line\ [0-9]+:\ +[0-9]+\ Killed ]] || set -- 137
 	case $1 in
 		137) echo 'killed by signal 9 (out of memory?)' ;;
@@ -126,7 +127,7 @@ report() {
 		status=1 line=$(head -n 1 "$file.todo") shard=''
 		[[ ! $line =~ --shard[\ =]([0-9]+/[0-9]+) ]] || shard=" (shard ${BASH_REMATCH[1]})"
 		if [ "$file.log" -ot "$file.todo" ]; then last='it did not start'
-		else last=$(tail -n +2 "$file.log" | tail -n 1); fi
+		else last=$(last_line "$file.log"); fi
 		[ -s "$file.log" ] || [ ! -e "$file.log" ] || last='its log cannot be written: is the disk full?'
 		last=${last:-no status: was its job killed, or its machine lost?}
 		say "line ${at[$id]}$shard failed: $last; log: $file.log"
