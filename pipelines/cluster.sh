@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # cluster.sh [MODEL [TEST [CALIBRATION]]] -- one model on many machines: calibrated, quantized and evaluated in shards
 #
-# The Hessians are summed in PTQ_SHARDS (16) shards over windows, and added in their order. The blocks are quantized in
-# as many shards by DPQ (4-bit weights in groups of PTQ_GROUP (128), FP8 arithmetic) and joined: quantized.h5. The table
-# compares it with the model. The bytes depend on the number of shards, and not on the runner or the number of workers.
+# The Hessians are summed in PTQ_SHARDS (16; at most 4096) shards over windows, and added in their order. The blocks are
+# quantized in as many shards by DPQ (4-bit weights in groups of PTQ_GROUP (128), FP8 arithmetic) and joined:
+# quantized.h5. The table compares it with the model. The bytes depend on the number of shards, and not on the runner or
+# the number of workers.
 #
 #   PTQ_EACH=pipelines/each/slurm pipelines/cluster.sh MODEL TEST CALIBRATION
 #
@@ -14,6 +15,8 @@ set -euo pipefail
 . "$(dirname "$0")/lib/common.sh"
 begin "$name" "$@"
 n=${PTQ_SHARDS:-16} group=${PTQ_GROUP:-128} hessians='' quantized=''
+# the line that joins the shards names all of them; Linux starts no program with a text of more than 128 KiB
+[ "$n" -le 4096 ] || fail 2 "PTQ_SHARDS: '$n' is more than 4096"
 
 tokens calib.h5 "$calib" 1
 tokens test.h5 "$test" 2

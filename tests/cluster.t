@@ -245,5 +245,12 @@ PTQ_SHARDS=30 PTQ_RESULTS=many "$p" "$model" >/dev/null 2>said
 is 'more shards than windows' "$? $(grep '^each/' said | sed 's/; log.*//')" \
 	'1 each/slurm: line 1 failed: calib.h5: 9 windows for 30 shards: set PTQ_SHARDS to at most 9'
 is '... no Hessian is made' "$(find many -name 'hessian*')" ''
+for i in 4097 9999; do
+	no "$i shards" 2 "^cluster: PTQ_SHARDS: '$i' is more than 4096" env PTQ_SHARDS=$i "$p" "$model"
+done
+for i in PTQ_SHARDS PTQ_DRAWS PTQ_RUNS; do
+	no "$i without bounds" 2 "^cluster: $i: '99999999999999999999' is more than 9999" \
+		env $i=99999999999999999999 timeout 10 "$p" "$model"
+done
 no 'shards that are no number' 2 "^cluster: PTQ_SHARDS: 'many' is not a number" env PTQ_SHARDS=many "$p" "$model"
 done_testing
