@@ -57,6 +57,7 @@ fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of te
 fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
 gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
 gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
+gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one standard error (left: over layers, right: over 5 draws and windows)
 mquant-figure1b|mquant-figure1b|data/vlm|
 mquant-tokens|mquant-table9||
 mquant-table1|mquant-table1|data/vlm, 528 questions|
