@@ -38,6 +38,16 @@ no '... no power of two' 2 '--paths: 3 is no power of two, expected 1, 2, 4, 8 o
 no '... too many' 2 '--paths' dpq-run --hessian hess.h5 --paths 32 layer.h5
 warns '... without compensation' 'without effect here: --paths .--compensate none.' \
 	dpq-run --compensate none --paths 2 layer.h5 -o x.h5
+for k in 0 1 3; do
+	dpq-run -q --hessian hess.h5 --storage int3 --group 32 --turns $k --report $k.report layer.h5 -o x.h5
+done
+ok '--turns: a smaller error' awk -F '\t' '$1 == "all" { e[FILENAME] = $2 }
+	END { exit !(e["3.report"] > 0 && e["3.report"] <= e["1.report"] && e["1.report"] < e["0.report"]) }' \
+	0.report 1.report 3.report
+no '... of a tensor' 2 '--turns: finds scales of groups and channels, not of a tensor' \
+	dpq-run --hessian hess.h5 --turns 1 --group tensor layer.h5
+warns '... without compensation' 'without effect here: --turns .--compensate none.' \
+	dpq-run --compensate none --turns 1 layer.h5 -o x.h5
 gar-order --order full --group 32 hess.h5 -o full.h5; gar-order --group 32 hess.h5 -o gar.h5
 dpq-run -q --hessian hess.h5 --order full.h5 --group 32 layer.h5 -o x.h5
 is 'full order stores the group of each column' "$(shape x.h5 a/group_index)" '(100,) int32'

@@ -769,6 +769,39 @@ static void several_paths(void **unused)
 	drop(&d);
 }
 
+/* Turns of scales and codes, with every kind of format, order, compute format and scales, and with paths. */
+static void turns(void **unused)
+{
+	static const char *const names[] = { "uint4", "int3", "e2m1", "nf3", "uint2", "mxfp4", "nvfp4" };
+	static const long sizes[] = { 32, 96, 0, 48 };
+	struct data d = make(20, 208, 500, 5);
+	char what[160];
+
+	(void)unused;
+	tolerance.close = 1e-3;
+	for (size_t i = 0; i < 28; i++) {
+		const char *name = names[i % 7];
+		const long size = sizes[i % 4];
+		struct solver s = setting(name, computes[i % 3 == 1], size, RECIPE_LATE);
+		int32_t *order = ordered(&d, (enum order_kind)(i / 3 % 3), ORDER_MAX,
+			size > 0 ? (size_t)size : 0);
+
+		s.turns = 1 + i % 3;
+		s.paths = i % 5 == 2 ? 4 : 1;
+		s.static_groups = i % 7 == 3;
+		if (i % 4 == 1 && i % 7 < 5)
+			format_scales(&s.storage, SCALE_F16);
+		sprintf(what, "%zu turns: %s group %ld compute %d %s, %zu paths%s", s.turns, name, size,
+			i % 3 == 1, order_kinds[i / 3 % 3], s.paths, s.static_groups ? " static" : "");
+		/* scales from which FP8 rounds all codes of a group to the same values cost the same */
+		tolerance.far = s.compute.kind ? 0.1 : 1e-2;
+		compare(what, &s, &d, order);
+		free(order);
+	}
+	tolerance.close = 1e-5, tolerance.far = 0;
+	drop(&d);
+}
+
 /* More paths have a smaller error, with the same parameters. */
 static void paths_gain(void **unused)
 {
@@ -1162,6 +1195,7 @@ int main(void)
 		cmocka_unit_test(scale_types_of_all), cmocka_unit_test(scales_of_rows),
 		cmocka_unit_test(protective_range),
 		cmocka_unit_test(tiles), cmocka_unit_test(several_paths), cmocka_unit_test(paths_gain),
+		cmocka_unit_test(turns),
 		cmocka_unit_test(by_hessian), cmocka_unit_test(searches_gain),
 		cmocka_unit_test(agreement), cmocka_unit_test(any_threads),
 		cmocka_unit_test(together), cmocka_unit_test(dead_channels),

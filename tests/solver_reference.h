@@ -23,6 +23,8 @@
  *						if nothing is rounded to FP8. With several paths: the K
  *						of least Σ e² of all extensions by two codes
  *
+ * Turns: closed_form() has (Cᵀ H' C) s = Cᵀ H' w; reference_turns().
+ *
  * Searches of s and z: best_of() has minmax, and mse, the smallest Σ|x̂ - x|^2.4 over smaller ranges (the
  * search of GPTQ's public code). refined() has hessian, the smallest (x - x̂) M (x - x̂)ᵀ (solver/refine.h).
  * The search learned is not implemented here. From lib it uses settings, the facts of a format and
@@ -569,9 +571,8 @@ static void keep_best(size_t paths, size_t n, size_t i, size_t live, const doubl
 }
 
 static void reference_row(const struct solver *s, size_t n, size_t live, const int32_t column[n],
-	const int32_t group[n], const double x0[n], const double u[live][live], const float *h, uint8_t
-		codes[n],
-	struct pair pair[], size_t groups, bool tensor)
+	const int32_t group[n], const double x0[n], const double u[live][live], const float *h,
+	uint8_t codes[n], struct pair pair[], size_t groups, bool given)
 {
 	const bool fp = s->compute.kind, solve = s->compensate != COMPENSATE_NONE;
 	const double limit = s->saturate > 0 ? s->saturate : 1e9;
@@ -596,7 +597,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 			memcpy(seen, path->w, n * sizeof *seen);
 		if (solve && !s->static_groups && s->group_view == VIEW_BLOCK && i % 128 == 0)
 			memcpy(seen, path->w, n * sizeof *seen);
-		if (!tensor && !fitted[g]) {
+		if (!given && !fitted[g]) {
 			count = 0;
 			for (size_t k = 0; k < n; k++)
 				if (group[k] == group[i])
@@ -633,7 +634,7 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	}
 	memcpy(codes, path->codes, n);
 	for (size_t i = live; i < n; i++) {
-		if (!tensor && !fitted[group[i]])
+		if (!given && !fitted[group[i]])
 			pair[group[i]] = pair_of(&s->storage, 0, 0);
 		codes[column[i]] = (uint8_t)code_of(&s->storage, 0, pair[group[i]]);
 	}
@@ -643,6 +644,122 @@ static void reference_row(const struct solver *s, size_t n, size_t live, const i
 	free(x);
 	free(fitted);
 	free(at);
+}
+
+/* H' = H/mean + λI of live columns, from which the costs of turns are computed. */
+struct damped {
+	size_t live;
+	double *h;			/* [live][live] */
+};
+
+static struct damped damp(size_t n, size_t live, const int32_t column[n], const float *h, double lambda)
+{
+	struct damped y = { live, malloc(live * live * sizeof *y.h) };
+	double mean = 0;
+
+	for (size_t i = 0; i < live; i++)
+		mean += h[(size_t)column[i] * n + (size_t)column[i]] / (double)live;
+	for (size_t i = 0; i < live; i++)
+		for (size_t k = 0; k < live; k++)
+			y.h[i * live + k] = h[(size_t)column[i] * n + (size_t)column[k]] / mean +
+				(i == k) * lambda;
+	return y;
+}
+
+/* Scales of given codes: (Cᵀ H' C) s = Cᵀ H' x, rounded to their type; those that are not positive stay. */
+static void closed_form(const struct solver *s, const struct damped *h, const int32_t column[],
+	const int32_t group[], size_t groups, const double x[], const uint8_t codes[],
+	struct pair pair[groups])
+{
+	double (*a)[groups] = calloc(groups, sizeof *a), *b = calloc(groups, sizeof *b);
+	double *c = malloc(h->live * sizeof *c);
+
+	for (size_t i = 0; i < h->live; i++) {
+		const struct pair unit = { 1, pair[group[i]].z, 1 };
+
+		c[i] = value_of(&s->storage, codes[column[i]], unit);
+	}
+	for (size_t i = 0; i < h->live; i++)
+		for (size_t k = 0; k < h->live; k++) {
+			a[group[i]][group[k]] += c[i] * h->h[i * h->live + k] * c[k];
+			b[group[i]] += c[i] * h->h[i * h->live + k] * x[k];
+		}
+	for (size_t g = 0; g < groups; g++)
+		if (a[g][g] == 0)
+			a[g][g] = 1, b[g] = pair[g].s;
+	for (size_t i = 0; i < groups; i++)	/* Gauss */
+		for (size_t k = i + 1; k < groups; k++) {
+			const double f = a[k][i] / a[i][i];
+
+			for (size_t q = i; q < groups; q++)
+				a[k][q] -= f * a[i][q];
+			b[k] -= f * b[i];
+		}
+	for (size_t i = groups; i-- > 0;) {
+		for (size_t k = i + 1; k < groups; k++)
+			b[i] -= a[i][k] * b[k];
+		b[i] /= a[i][i];
+	}
+	for (size_t g = 0; g < groups; g++)
+		if (b[g] > 0) {
+			struct pair new = rounded(&s->storage, b[g], 1, pair[g].z);
+
+			if (s->storage.scales == SCALE_E8M0) {	/* the nearest power of two */
+				new.stored = exp2(floor(log2(b[g] / 1.5)) + 1);
+				new.s = (float)new.stored;
+			}
+
+			if (new.s > 0)
+				pair[g] = new;
+		}
+	free(a), free(b), free(c);
+}
+
+static double cost_of(const struct solver *s, const struct damped *h, const int32_t column[],
+	const int32_t group[], const double x[], const uint8_t codes[], const struct pair pair[])
+{
+	double *e = malloc(h->live * sizeof *e), cost = 0;
+
+	for (size_t i = 0; i < h->live; i++) {
+		double y = (float)value_of(&s->storage, codes[column[i]], pair[group[i]]);
+
+		if (s->compute.kind && s->compensate == COMPENSATE_BOTH)
+			y = fp8(&s->compute, y, s->saturate > 0 ? s->saturate : 1e9);
+		e[i] = x[i] - y;
+	}
+	for (size_t i = 0; i < h->live; i++)
+		for (size_t k = 0; k < h->live; k++)
+			cost += e[i] * h->h[i * h->live + k] * e[k];
+	free(e);
+	return cost;
+}
+
+/* Scales for the codes, then codes for the scales, in turns; the best of all stays. */
+static void reference_turns(const struct solver *s, const struct damped *h, size_t n, const int32_t column[n],
+	const int32_t group[n], const double x[n], const double u[h->live][h->live], const float *hessian,
+	uint8_t codes[n], struct pair pair[], size_t groups)
+{
+	struct pair *now = malloc(groups * sizeof *now);
+	uint8_t *of = malloc(n);
+	double best = cost_of(s, h, column, group, x, codes, pair);
+
+	memcpy(now, pair, groups * sizeof *now);
+	memcpy(of, codes, n);
+	for (size_t i = 0; i < 2 * s->turns; i++) {
+		double cost;
+
+		if (i % 2)
+			reference_row(s, n, h->live, column, group, x, u, hessian, of, now, groups, true);
+		else
+			closed_form(s, h, column, group, groups, x, of, now);
+		cost = cost_of(s, h, column, group, x, of, now);
+		if (cost < best) {
+			best = cost;
+			memcpy(pair, now, groups * sizeof *now);
+			memcpy(codes, of, n);
+		}
+	}
+	free(now), free(of);
 }
 
 /* The divisor of scales in e4m3fn: the largest possible scale of a group becomes 448. */
@@ -737,15 +854,21 @@ static bool reference(const struct solver *s, const struct data *d, const int32_
 		tensor = best_of(s, m * n, v);
 		free(v);
 	}
+	const struct damped h = damp(n, live, column, d->h, a->report.lambda);
+
 	for (size_t r = 0; r < m && good; r++) {
 		pair[0] = tensor;
 		reference_row(s, n, live, column, group, x + r * n, (const double (*)[live])u, d->h,
 			a->codes + r * n, pair, a->groups, s->group == -1);
+		if (s->turns)
+			reference_turns(s, &h, n, column, group, x + r * n, (const double (*)[live])u, d->h,
+				a->codes + r * n, pair, a->groups);
 		for (size_t g = 0; g < a->groups; g++) {
 			a->scale[r * a->groups + g] = (float)pair[g].stored;
 			a->zero[r * a->groups + g] = (uint8_t)pair[g].z;
 		}
 	}
+	free(h.h);
 	free(u);
 	free(x);
 	free(s8);

@@ -135,19 +135,40 @@ CLONES(static, void, remainder_only, (float w[LANES], const float y[LANES], cons
 		w[l] -= scale8 ? y[l] * (float)scale8[l] : y[l];
 }
 
-/* Σ (x s₈)² over rows of lanes. */
-CLONES(static, double, squares, (size_t n, size_t lanes, const float x[n][PANEL_ROWS],
-	const double scale8[PANEL_ROWS]), (n, lanes, x, scale8))
+/* sum += Σ x² of each lane */
+CLONES(static, void, add_squares, (size_t n, size_t lanes, const float x[n][PANEL_ROWS],
+	double sum[PANEL_ROWS]), (n, lanes, x, sum))
 {
-	double sum[PANEL_ROWS] = { 0 }, total = 0;
-
 	for (size_t i = 0; i < n; i++)
 		#pragma omp simd
 		for (size_t l = 0; l < lanes; l++)
 			sum[l] += (double)x[i][l] * x[i][l];
+}
+
+/* Σ x s₈² over lanes; scale8 NULL: 1 */
+static double total(size_t lanes, const double x[PANEL_ROWS], const double scale8[PANEL_ROWS])
+{
+	double y = 0;
+
 	for (size_t l = 0; l < lanes; l++)
-		total += sum[l] * (scale8 ? scale8[l] * scale8[l] : 1);
-	return total;
+		y += x[l] * (scale8 ? scale8[l] * scale8[l] : 1);
+	return y;
+}
+
+/* Σ (x s₈)² over rows of lanes. */
+static double squares(size_t n, size_t lanes, const float x[n][PANEL_ROWS], const double scale8[PANEL_ROWS])
+{
+	double sum[PANEL_ROWS] = { 0 };
+
+	add_squares(n, lanes, x, sum);
+	return total(lanes, sum, scale8);
+}
+
+static void given_values(const struct format *f, const uint8_t code[LANES], float y[LANES],
+	const float scale[LANES], const uint8_t zero[LANES])
+{
+	for (size_t l = 0; l < LANES; l++)
+		y[l] = (f->grid[code[l]] - (f->asymmetric ? (float)zero[l] : 0)) * scale[l];
 }
 
 /* Quantizes the column at position p, whose weights are x. b: its error divided by the pivot. */
@@ -159,7 +180,10 @@ static void quantize_column(const struct job *j, const struct workspace *a, size
 	float y[LANES], dual[LANES];
 	const bool fp8 = s->compute.kind;
 
-	coding_round(&j->coding, a->code[c] + l0, y, x, a->scale[g] + l0, a->zero[g] + l0);
+	if (j->turns && a->turns->sweep == SWEEP_COSTS)
+		given_values(&s->storage, a->code[c] + l0, y, a->scale[g] + l0, a->zero[g] + l0);
+	else
+		coding_round(&j->coding, a->code[c] + l0, y, x, a->scale[g] + l0, a->zero[g] + l0);
 	if (fp8)
 		format_round(&s->compute, LANES, dual, y, 1, s->saturate);
 	if (s->compensate == COMPENSATE_NONE)
@@ -187,7 +211,7 @@ static void quantize_block(const struct rows *r, const struct workspace *a, cons
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 
-		if (j->late && (p == 0 || j->group[p] != j->group[p - 1])) {
+		if (fit_is_due(j, a, p)) {
 			for (size_t q = p; exact && q < last && j->group[q] == j->group[p]; q++)
 				compensate(k, a->x[q - first], b, v + (q - first) * width);
 			if (exact)
@@ -224,7 +248,9 @@ static void load(const struct rows *l, const struct workspace *a, size_t row, si
 		a->scale8[i] = i < rows ? l->scale8[row + i] : 1;
 }
 
-static void store(const struct rows *l, const struct workspace *a, size_t row, size_t rows)
+/* Stores rows; those that are `better`, or all if it is NULL. */
+static void store(const struct rows *l, const struct workspace *a, size_t row, size_t rows,
+	const bool *better)
 {
 	const struct job *j = l->job;
 	struct codes *to = l->layer->codes;
@@ -233,13 +259,13 @@ static void store(const struct rows *l, const struct workspace *a, size_t row, s
 		size_t end = min(b + LANES, j->n);
 
 		for (size_t i = 0; i < rows; i++)
-			for (size_t c = b; c < end; c++)
+			for (size_t c = b; c < end && (!better || better[i]); c++)
 				to->codes[(row + i) * j->n + c] = a->code[c][i];
 	}
 	if (j->s->group == -1)
 		return;
 	for (size_t i = 0; i < rows; i++)
-		for (size_t g = 0; g < j->groups; g++) {
+		for (size_t g = 0; g < j->groups && (!better || better[i]); g++) {
 			to->scale[(row + i) * j->groups + g] = a->scale[g][i];
 			if (to->zero)
 				to->zero[(row + i) * j->groups + g] = a->zero[g][i];
@@ -258,8 +284,10 @@ static void quantize_dead(const struct job *j, const struct workspace *a, size_t
 				a->scale[j->group[p]] + l0, a->zero[j->group[p]] + l0);
 }
 
-/* Computes the compensation of a span by all earlier columns. */
-static void start_span(const struct job *j, const struct workspace *a, const struct span *span, size_t lanes)
+/* Computes the compensation of a span by all earlier columns. again: their errors may have changed since the
+ * last span. */
+static void start_span(const struct job *j, const struct workspace *a, const struct span *span,
+	size_t lanes, bool again)
 {
 	const int width = (int)(span->last - span->first), m = (int)lanes;
 
@@ -270,7 +298,7 @@ static void start_span(const struct job *j, const struct workspace *a, const str
 		return;
 	}
 	if (span->left) {
-		bf16x2_right(j->live, j->s->paths > 1 ? 0 : span[-1].first, span->first, lanes, a->right,
+		bf16x2_right(j->live, again ? 0 : span[-1].first, span->first, lanes, a->right,
 			PANEL_ROWS, (const float (*)[PANEL_ROWS])a->e);
 		bf16x2_product(span->first, (size_t)width, lanes, PANEL_ROWS, a->d, span->left, j->live,
 			a->right);
@@ -281,26 +309,24 @@ static void start_span(const struct job *j, const struct workspace *a, const str
 		width, a->d[0], PANEL_ROWS);
 }
 
-/* Quantizes rows [row, row + rows). sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
-static void quantize_panel(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
-	double sum[3])
+/* A sweep over the columns of `rows` rows, whose weights are loaded; lanes: in use. */
+static void sweep_panel(const struct rows *r, const struct workspace *a, size_t rows, size_t lanes)
 {
 	const struct job *j = r->job;
-	const size_t loaded = ceil_div(rows, LANES) * LANES;
-	const bool solve = j->s->compensate != COMPENSATE_NONE, reports = j->h && !j->s->no_error;
-	const bool several = solve && j->s->paths > 1;
-	size_t lanes = loaded;
-	double damped = 0, left;
+	const bool solve = j->s->compensate != COMPENSATE_NONE;
+	const enum sweep sweep = j->turns ? a->turns->sweep : SWEEP_ALL;
+	const bool several = j->paths > 1 && sweep != SWEEP_COSTS;
+	const size_t loaded = lanes;
 
-	load(r, a, row, rows, lanes);
-	sum[0] = reports ? energy(j, a, lanes) : 0;
+	memset(a->cost, 0, PANEL_ROWS * sizeof *a->cost);
 	if (several)
 		lanes = paths_spread(j, a, rows);
-	fit_panel(r, a, lanes);
+	if (sweep == SWEEP_ALL)
+		fit_panel(r, a, lanes);
 	for (const struct span *span = j->span; span < j->span + j->spans; span++) {
 		const size_t width = span->last - span->first;
 
-		start_span(j, a, span, lanes);
+		start_span(j, a, span, lanes, several || sweep != SWEEP_ALL);
 		for (size_t first = span->first, last; first < span->last; first = last) {
 			const size_t at = first - span->first;
 			size_t size, rest;
@@ -310,8 +336,8 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 			rest = span->last - last;
 			for (size_t l0 = 0; l0 < lanes; l0 += LANES)
 				(several ? paths_block : quantize_block)(r, a, span, l0, first, last);
-			if (solve && reports && !several)
-				damped += squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->scale8);
+			if (solve && !several)
+				add_squares(size, lanes, (const float (*)[PANEL_ROWS])a->b, a->cost);
 			if (solve && rest)
 				cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rest, (int)lanes,
 					(int)size, -1, span->v + (at + size) * width + at, (int)width,
@@ -319,16 +345,59 @@ static void quantize_panel(const struct rows *r, const struct workspace *a, size
 		}
 	}
 	if (several)
-		damped = paths_take(j, a, rows, lanes = loaded);
-	quantize_dead(j, a, lanes);
-	store(r, a, row, rows);
+		paths_take(j, a, rows, loaded);
+	quantize_dead(j, a, loaded);
+}
+
+/* Scales for the codes, then codes for the scales, in turns. The best result of each row is stored. Returns
+ * Σ e²; *damped: Σ b². */
+static double take_turns(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
+	size_t lanes, double *damped)
+{
+	bool better[PANEL_ROWS];
+
+	turns_begin(a);
+	turns_keep(r->job, a, rows, better);
+	store(r, a, row, rows, better);
+	for (size_t i = 0; i < 2 * r->job->turns; i++) {
+		load(r, a, row, rows, lanes);
+		if (i % 2 == 0)
+			turns_rescale(r, a, lanes);
+		a->turns->sweep = i % 2 ? SWEEP_CODES : SWEEP_COSTS;
+		sweep_panel(r, a, rows, lanes);
+		turns_keep(r->job, a, rows, better);
+		store(r, a, row, rows, better);
+	}
+	return turns_take(r->job, a, rows, damped);
+}
+
+/* Quantizes rows [row, row + rows). sum: tr(W H Wᵀ), tr(E H Eᵀ), Σ E². */
+static void quantize_panel(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
+	double sum[3])
+{
+	const struct job *j = r->job;
+	const size_t lanes = ceil_div(rows, LANES) * LANES;
+	const bool solve = j->s->compensate != COMPENSATE_NONE, reports = j->h && !j->s->no_error;
+	double damped, e, left;
+
+	load(r, a, row, rows, lanes);
+	sum[0] = reports ? energy(j, a, lanes) : 0;
+	if (j->turns)
+		a->turns->sweep = SWEEP_ALL;
+	sweep_panel(r, a, rows, lanes);
+	if (j->turns) {
+		e = take_turns(r, a, row, rows, lanes, &damped);
+	} else {
+		store(r, a, row, rows, NULL);
+		damped = total(lanes, a->cost, a->scale8);
+		e = !solve || !reports ? 0 :
+			squares(j->live, lanes, (const float (*)[PANEL_ROWS])a->e, a->scale8);
+	}
 	sum[2] = squares(j->n, lanes, (const float (*)[PANEL_ROWS])a->w, NULL);
 	sum[1] = 0;
 	if (!reports)
 		return;
-	left = damped;
-	if (solve)
-		left -= j->lambda * squares(j->live, lanes, (const float (*)[PANEL_ROWS])a->e, a->scale8);
+	left = damped - j->lambda * e;
 	if (left > 0.01 * damped && (j->s->compensate == COMPENSATE_BOTH || !j->s->compute.kind))
 		sum[1] = left * j->mean;
 	else
@@ -375,7 +444,7 @@ static enum status prepare_job(struct job *j, struct solver_report *report)
 		return status;
 	if (s->compensate == COMPENSATE_NONE)
 		return STATUS_DONE;
-	if (s->paths > 1)
+	if (j->paths > 1)
 		paths_beside(&s->storage, j->beside);
 	status = factor_run(j->n, j->live, j->r, &j->mean, &j->lambda, &report->index, j->h, j->column,
 		s->damp);

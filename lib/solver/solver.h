@@ -56,6 +56,7 @@ struct solver {
 	float saturate;			/* largest |dequantized| in FP8 units; 0: compute.max */
 	float min_scale8;		/* minimum of s₈ */
 	double damp;			/* λ */
+	size_t turns;			/* rounds of scales for the codes, then codes for the scales */
 	size_t paths;			/* of each row, a power of two, at most SOLVER_PATHS; 0: 1, GPTQ */
 	bool no_error;			/* no report.error, whose products take as long as the solver */
 };

@@ -50,6 +50,12 @@ const double *fit_scale8(const struct job *j, const struct workspace *a, size_t 
 	return j->s->compute.kind ? a->scale8 + l0 : NULL;
 }
 
+bool fit_is_due(const struct job *j, const struct workspace *a, size_t p)
+{
+	return j->late && (!j->turns || a->turns->sweep == SWEEP_ALL) &&
+		(p == 0 || j->group[p] != j->group[p - 1]);
+}
+
 /* Multiplies the range by the learned factors. */
 static void shrink(const struct workspace *a, size_t group, size_t l0, double low[LANES], double high[LANES])
 {

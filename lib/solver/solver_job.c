@@ -50,6 +50,11 @@ static size_t left_sides(size_t n)
 	return 4 * (n * (n + SPAN_COLUMNS) / 2 + pad * n + pad * n * spans + pad * pad * spans);
 }
 
+static size_t paths_of(const struct solver *s)
+{
+	return s->paths && s->compensate != COMPENSATE_NONE ? s->paths : 1;
+}
+
 static void lay_out_job(struct pieces *p, struct job *j, const struct solver_layer *l)
 {
 	const struct solver *s = l->settings;
@@ -58,6 +63,8 @@ static void lay_out_job(struct pieces *p, struct job *j, const struct solver_lay
 
 	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order,
 		.coding = { &s->storage, s->round_first && s->compute.kind ? &s->compute : NULL } };
+	j->paths = paths_of(s);
+	j->turns = solve ? s->turns : 0;
 	j->groups = linear_groups(n, s->group);
 	j->largest = s->group > 0 && (size_t)s->group < n ? (size_t)s->group : n;
 	j->widest = widest(s, n, j->largest);
@@ -87,8 +94,25 @@ static void lay_out_rows(struct pieces *p, struct rows *r, struct solver_layer *
 	r->seconds = piece(p, panels, sizeof *r->seconds);
 }
 
-/* Maxima over all jobs. */
-struct extents { size_t n, groups, members, widest, refined, clipped, paths; };
+/* Maxima over all jobs. turns: groups of jobs with turns. */
+struct extents { size_t n, groups, members, widest, refined, clipped, paths, turns; };
+
+static void lay_out_turns(struct pieces *p, struct workspace *a, const struct extents *e)
+{
+	struct turns unused = { 0 }, *t;
+	const size_t groups = e->turns;
+
+	a->turns = NULL;
+	if (!groups)
+		return;
+	a->turns = t = piece(p, 1, sizeof *t);
+	t = t ? t : &unused;
+	t->kept = piece(p, e->n, sizeof *t->kept);
+	t->level = piece(p, e->n, sizeof *t->level);
+	t->rows = piece(p, SPAN_COLUMNS, sizeof *t->rows);
+	t->matrix = piece(p, groups * (groups + 1) / 2, sizeof *t->matrix);
+	t->side = piece(p, groups, sizeof *t->side);
+}
 
 static void lay_out_thread(struct pieces *p, struct workspace *a, const struct extents *e)
 {
@@ -108,12 +132,14 @@ static void lay_out_thread(struct pieces *p, struct workspace *a, const struct e
 	a->y = piece(p, SPAN_COLUMNS, sizeof *a->y);
 	a->x = piece(p, BLOCK_COLUMNS, sizeof *a->x);
 	a->scale8 = piece(p, PANEL_ROWS, sizeof *a->scale8);
+	a->cost = piece(p, PANEL_ROWS, sizeof *a->cost);
 	a->paths = piece(p, e->paths, sizeof *a->paths);
+	lay_out_turns(p, a, e);
 }
 
 size_t job_panel_rows(const struct solver *s)
 {
-	return s->paths > 1 && s->compensate != COMPENSATE_NONE ? PANEL_ROWS / s->paths : PANEL_ROWS;
+	return PANEL_ROWS / paths_of(s);
 }
 
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base)
@@ -142,7 +168,8 @@ size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[co
 		e.groups = max(e.groups, one.groups);
 		e.members = max(e.members, one.s->group == -1 ? 0 : one.largest);
 		e.widest = max(e.widest, one.widest);
-		e.paths |= one.s->paths > 1;
+		e.paths |= one.paths > 1;
+		e.turns = one.turns ? max(e.turns, one.groups) : e.turns;
 		if (one.s->group != -1 && one.s->search == SEARCH_HESSIAN)
 			e.refined = max(e.refined, one.largest);
 		if (one.s->group != -1 && one.s->search == SEARCH_LEARNED)

@@ -139,7 +139,7 @@ static void extend(const struct job *j, const struct workspace *a, size_t p, siz
 	const struct format *f = &j->s->storage;
 	const size_t g = (size_t)j->group[p];
 	const float *scale = a->scale[g] + l0;
-	const double r = j->r[p * (j->live + 1)], *cost = a->paths->cost + l0;
+	const double r = j->r[p * (j->live + 1)], *cost = a->cost + l0;
 	double memory[LANES];
 	const double *first;
 
@@ -197,8 +197,8 @@ static void extend_column(const struct job *j, const struct workspace *a, size_t
 	double cost[LANES] = { 0 };
 
 	extend(j, a, p, l0, y, x);
-	for (size_t base = 0; base < LANES; base += s->paths)
-		select_row(s->paths, base, y, parent, which, cost);
+	for (size_t base = 0; base < LANES; base += j->paths)
+		select_row(j->paths, base, y, parent, which, cost);
 	for (size_t l = 0; l < LANES; l++) {
 		const struct extension *e = &y[which[l]];
 		const int32_t from = parent[l];
@@ -206,7 +206,7 @@ static void extend_column(const struct job *j, const struct workspace *a, size_t
 		const float target = s->compensate == COMPENSATE_STORAGE ? e->y[from] : value;
 		const float w = a->w[c][l0 + l];
 
-		a->paths->cost[l0 + l] = cost[l];
+		a->cost[l0 + l] = cost[l];
 		a->code[c][l0 + l] = e->code[from];
 		b[l] = e->b[from];
 		a->e[p][l0 + l] = scale8 ? (float)(w / scale8[l] - target) : w - target;
@@ -244,7 +244,7 @@ static void trace_back(const struct job *j, const struct workspace *a, const str
 static void fit_best(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
 	size_t l0, size_t first, size_t last)
 {
-	const size_t paths = r->job->s->paths;
+	const size_t paths = r->job->paths;
 
 	fit_group(r, a, span, group, l0, first, last);
 	for (size_t l = l0; l < l0 + LANES; l++) {
@@ -271,7 +271,7 @@ void paths_block(const struct rows *r, const struct workspace *a, const struct s
 	for (size_t p = first; p < last; p++) {
 		const size_t k = p - first;
 
-		if (j->late && (p == 0 || j->group[p] != j->group[p - 1])) {
+		if (fit_is_due(j, a, p)) {
 			for (size_t q = k; exact && q < n; q++) {
 				take(a->x[q], lane, sum[q]);
 				memset(sum[q], 0, sizeof sum[q]);
@@ -293,7 +293,7 @@ void paths_block(const struct rows *r, const struct workspace *a, const struct s
 
 size_t paths_spread(const struct job *j, const struct workspace *a, size_t rows)
 {
-	const size_t paths = j->s->paths, lanes = ceil_div(rows * paths, LANES) * LANES;
+	const size_t paths = j->paths, lanes = ceil_div(rows * paths, LANES) * LANES;
 
 	for (size_t l = lanes; l-- > 0;) {
 		const size_t from = l / paths;
@@ -301,15 +301,18 @@ size_t paths_spread(const struct job *j, const struct workspace *a, size_t rows)
 		for (size_t c = 0; c < j->n; c++)
 			a->w[c][l] = from < rows ? a->w[c][from] : 0;
 		a->scale8[l] = from < rows ? a->scale8[from] : 1;
-		a->paths->cost[l] = l % paths ? INFINITY : 0;
+		for (size_t g = 0; g < j->groups; g++) {
+			a->scale[g][l] = a->scale[g][from];
+			a->zero[g][l] = a->zero[g][from];
+		}
+		a->cost[l] = l % paths ? INFINITY : 0;
 	}
 	return lanes;
 }
 
-double paths_take(const struct job *j, const struct workspace *a, size_t rows, size_t lanes)
+void paths_take(const struct job *j, const struct workspace *a, size_t rows, size_t lanes)
 {
-	const size_t paths = j->s->paths;
-	double damped = 0;
+	const size_t paths = j->paths;
 
 	for (size_t l = 0; l < lanes; l++) {
 		const bool used = l < rows;
@@ -325,8 +328,6 @@ double paths_take(const struct job *j, const struct workspace *a, size_t rows, s
 			a->zero[g][l] = a->zero[g][from];
 		}
 		a->scale8[l] = used ? a->scale8[from] : 1;
-		if (used)
-			damped += a->paths->cost[from] * a->scale8[l] * a->scale8[l];
+		a->cost[l] = used ? a->cost[from] : 0;
 	}
-	return damped;
 }

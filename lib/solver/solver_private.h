@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * solver_private.h -- state of the solver, shared by solver.c, solver_job.c, solver_scale.c, solver_fit.c
- * and solver_paths.c
+ * solver_private.h -- state of the solver, shared by solver.c, solver_job.c, solver_scale.c, solver_fit.c,
+ * solver_paths.c and solver_turns.c
  *
  * A job has the data that layers with the same H, order and settings share: the columns by their index in the
  * order (position), live columns first; groups, of original columns, or of columns adjacent in the order if
@@ -37,6 +37,7 @@ struct job {
 	size_t n;
 	size_t live;			/* columns to quantize; dead columns follow them in the order */
 	size_t groups, largest, widest;	/* columns of the largest group; maximum columns of a span */
+	size_t paths, turns;		/* 1 and 0 without compensation */
 	bool moved;			/* groups are of columns adjacent in the order */
 	bool late;			/* parameters are computed at the first column of a group */
 	const float *h;
@@ -87,14 +88,30 @@ struct workspace {
 	float (*y)[PANEL_ROWS];		/* [SPAN_COLUMNS] */
 	double (*x)[LANES];		/* [BLOCK_COLUMNS]: weights of the block in FP8 units */
 	double *scale8;			/* [PANEL_ROWS] */
+	double *cost;			/* [PANEL_ROWS] Σ b² of each lane */
 	struct paths *paths;		/* with several paths */
+	struct turns *turns;		/* with turns */
 };
 
 /* State of the paths of a panel. */
 struct paths {
-	double cost[PANEL_ROWS];
 	int32_t parent[BLOCK_COLUMNS][LANES];	/* lane of the path that each lane extends */
 	float sum[BLOCK_COLUMNS][LANES];	/* compensation by the block's earlier columns */
+};
+
+/* What a sweep over the columns finds: codes and parameters of groups; codes for given parameters; the costs
+ * of given codes. */
+enum sweep { SWEEP_ALL, SWEEP_CODES, SWEEP_COSTS };
+
+/* State of the turns of a panel. */
+struct turns {
+	enum sweep sweep;
+	double best[PANEL_ROWS], squares[PANEL_ROWS];	/* of the result: Σ b², Σ e² */
+	float (*kept)[PANEL_ROWS];	/* [n] its W - Ŵ */
+	float (*level)[PANEL_ROWS];	/* [n] by position: value of the code, less the zero */
+	float (*rows)[PANEL_ROWS];	/* [SPAN_COLUMNS] */
+	double (*matrix)[PANEL_ROWS];	/* [groups (groups + 1)/2] lower triangles */
+	double (*side)[PANEL_ROWS];	/* [groups] right sides, then solutions */
 };
 
 /* State of a call of solver_run(). */
@@ -128,6 +145,8 @@ const float *job_weights(const struct rows *l, const struct workspace *a, size_t
 void fit_weigh(double x[LANES], const float w[LANES], const float *d, const double *scale8);
 /* s₈ of rows from lane l0 on; NULL: 1. */
 const double *fit_scale8(const struct job *j, const struct workspace *a, size_t l0);
+/* Whether the parameters of the group of position p are computed there. */
+bool fit_is_due(const struct job *j, const struct workspace *a, size_t p);
 /* Computes the parameters of a group for LANES rows from lane l0. Weights of positions [first, last) are in
  * a->x. Weights of other positions are w/s₈ + d in the span, w/s₈ without a span. */
 void fit_group(const struct rows *r, const struct workspace *a, const struct span *span, size_t group,
@@ -144,8 +163,17 @@ size_t paths_spread(const struct job *j, const struct workspace *a, size_t rows)
 /* Quantizes a block of columns of a span for LANES lanes from lane l0 on. */
 void paths_block(const struct rows *r, const struct workspace *a, const struct span *span, size_t l0,
 	size_t first, size_t last);
-/* Moves the best path of each row back to the lane of the row; lanes: to be in use then. Returns Σ e². */
-double paths_take(const struct job *j, const struct workspace *a, size_t rows, size_t lanes);
+/* Moves the best path of each row back to the lane of the row; lanes: to be in use then. */
+void paths_take(const struct job *j, const struct workspace *a, size_t rows, size_t lanes);
+
+/* In solver_turns.c, with turns. */
+void turns_begin(const struct workspace *a);
+/* Scales of the codes in closed form. a->w: the weights; a->e and a->y are scratch. */
+void turns_rescale(const struct rows *r, const struct workspace *a, size_t lanes);
+/* Keeps the rows that cost less than before, and says which. */
+void turns_keep(const struct job *j, const struct workspace *a, size_t rows, bool better[rows]);
+/* a->w = W - Ŵ of the rows that were kept. Returns Σ e² of all rows; *damped: Σ b². */
+double turns_take(const struct job *j, const struct workspace *a, size_t rows, double *damped);
 
 /* In solver_scale.c, in OpenMP tasks; workspace: one for each thread. */
 /* Sets low, high of each row: the range of its live columns and 0. STATUS_BAD_WEIGHT: row *index is not

@@ -64,6 +64,8 @@ char *method_branch_form(const void *format);
 		"which errors later columns compensate", .default_value = "both" }, \
 	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
+	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \
+		"rounds of new scales, then new codes", .default_value = "0", .max = 100 }, \
 	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
 		"defaults of the options below", .default_value = "late" }, \
 	{ .type = OPTION_HEADING, .help = "Options that override the recipe" }, \

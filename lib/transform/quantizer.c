@@ -85,7 +85,8 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.check_result = branch_check_result, .free = branch_free
 
-#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths", "--compensate none" }
+#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns", \
+	"--compensate none" }
 #define NO_DESCENT { true, "lr init-sigma", "a method that does not descend" }
 #define ONE_STEP { true, "steps", "a method of one step" }
 
