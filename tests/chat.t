@@ -42,7 +42,7 @@ is 'the history has the options, and digests of the conversations and of the tem
 template-sha256:$(sha256sum <m/chat_template.jinja | cut -d' ' -f1)"
 { printf '\357\273\277'; sed 's/$/\r/' chats.jsonl; } >marked.jsonl
 tokenize --chat --model m marked.jsonl -o marked.h5
-ok 'a mark of UTF-8 at the start, and CR at the ends of lines' h5diff marked.h5 chats.h5 /tokens
+ok 'a byte order mark at the start, and CR at the ends of lines' h5diff marked.h5 chats.h5 /tokens
 tokenize --chat --model m <chats.jsonl >stdout.h5
 ok 'standard input and output' h5diff stdout.h5 chats.h5 /tokens
 printf '%s' "$c" | tokenize --chat --model m -o one.h5

@@ -38,6 +38,8 @@ done
 cat $m | run >x; ok 'the model from a pipe' cmp x a
 eval-choice --questions - $m <q.jsonl >x; ok 'questions from standard input' cmp x a
 eval-choice --questions blank.jsonl $m >x; ok 'blank lines are ignored' cmp x a
+printf '\357\273\277' | cat - q.jsonl >marked.jsonl
+eval-choice --questions marked.jsonl $m >x; ok 'a byte order mark at the start is ignored' cmp x a
 run --limit 20 $m >x; eval-choice --questions half.jsonl $m >y; ok '--limit 20: the first 20 questions' cmp x y
 eval-choice --questions end.jsonl $m >x
 is 'no newline at the end; one question has no standard error' "$(sed 1d x | cut -f2,4 | xargs)" '1 - 1 -'

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "eval/json_lines.h"
 #include "io/contents.h"
+#include "text/json_lines.h"
+#include "text/utf8.h"
 
 static const size_t MAX = (size_t)1 << 30;	/* bytes of a file */
 
@@ -157,20 +158,18 @@ static void read_csv(struct items *y, size_t n, const char text[n], size_t limit
 
 struct items items_read(const char *path, size_t limit, const char *const columns[])
 {
-	static const char mark[] = "\xef\xbb\xbf", parquet[] = "PAR1";	/* first bytes */
+	static const char parquet[] = "PAR1";	/* first bytes */
 	struct items y = { .name = strcmp(path, "-") ? path : "<stdin>" };
-	size_t n, first;
-	char *file = contents_read(path, MAX, &n);
-	const char *text = file;
+	size_t n, mark, first;
+	char *text = contents_read(path, MAX, &n);
 
 	if (n >= strlen(parquet) && !memcmp(text, parquet, strlen(parquet)))
 		die("%s: is a Parquet file, expected JSON lines%s: pipelines/lib/parquet.py prints them",
 			y.name, columns ? " or CSV" : "");
-	if (n >= strlen(mark) && !memcmp(text, mark, strlen(mark)))
-		text += strlen(mark), n -= strlen(mark);
-	first = strspn(text, " \t\r\n");
+	mark = utf8_mark(text, n);
+	first = mark + strspn(text + mark, " \t\r\n");
 	if (columns && first < n && text[first] != '{' && text[first] != '[') {
-		read_csv(&y, n, text, limit, columns);
+		read_csv(&y, n - mark, text + mark, limit, columns);
 	} else {
 		struct json_lines l = { .name = y.name, .n = n, .text = text };
 		json_t *o;
@@ -181,7 +180,7 @@ struct items items_read(const char *path, size_t limit, const char *const column
 	error_prefix(NULL);
 	if (!y.n)
 		die("%s: holds no item, expected JSON objects, one per line", y.name);
-	free(file);
+	free(text);
 	return y;
 }
 

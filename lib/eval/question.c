@@ -6,8 +6,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/nearest.h"
-#include "eval/json_lines.h"
 #include "io/contents.h"
+#include "text/json_lines.h"
 #include "text/strip.h"
 #include "vision/image.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/names.h"
-#include "eval/json_lines.h"
 #include "eval/task_text.h"
+#include "text/json_lines.h"
 #include "text/strip.h"
 
 enum { LETTERS = 4 };

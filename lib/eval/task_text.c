@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "eval/json_lines.h"
 #include "text/capitalize.h"
+#include "text/json_lines.h"
 #include "text/regex.h"
 #include "text/strip.h"
 

@@ -225,18 +225,11 @@ static json_t *variables_of(const struct chat *c, json_t *conversation)
 	return y;
 }
 
-char *chat_text(const struct chat *c, size_t n, const char json[n], size_t *length)
+char *chat_text(const struct chat *c, json_t *conversation, size_t *length)
 {
-	json_error_t error;
-	json_t *conversation = json_loadb(json, n, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
-	json_t *variables;
-	char *y;
+	json_t *variables = variables_of(c, conversation);
+	char *y = template_run(c->template, variables, c->date, length);
 
-	if (!conversation)
-		die("is not valid JSON: %s", error.text);
-	variables = variables_of(c, conversation);
-	y = template_run(c->template, variables, c->date, length);
 	json_decref(variables);
-	json_decref(conversation);
 	return y;
 }

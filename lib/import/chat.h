@@ -12,7 +12,7 @@
  *
  *	struct chat *c = chat_open(model, text, name, date);
  *
- *	text = chat_text(c, n, line, &length);	for each conversation
+ *	text = chat_text(c, conversation, &length);	for each conversation
  *	chat_close(c);
  *
  * Errors are fatal. Source: https://github.com/huggingface/transformers (utils/chat_template_utils.py).
@@ -37,7 +37,7 @@ struct chat *chat_open(const char *model, char *const text[TEXTS], const char *n
 void chat_close(struct chat *c);
 /* SHA-256 of the template; free() it. */
 char *chat_digest(const struct chat *c);
-/* The text of a conversation, JSON of n bytes: a list of messages, or an object with the members messages and
- * tools. Each message is an object with a role. *length: bytes of the text. The caller frees it. */
-char *chat_text(const struct chat *c, size_t n, const char json[n], size_t *length);
+/* The text of a conversation: a list of messages, or an object with the members messages and tools. Each
+ * message is an object with a role. *length: bytes of the text. The caller frees it. */
+char *chat_text(const struct chat *c, json_t *conversation, size_t *length);
 #endif

@@ -11,6 +11,7 @@
 #include "io/contents.h"
 #include "model/config.h"
 #include "model/tokens.h"
+#include "text/json_lines.h"
 
 static void read_tokenizer(struct vocabulary *v)
 {
@@ -157,27 +158,20 @@ static struct texts encode_each(const struct vocabulary *v, const char *name, si
 static struct texts encode_conversations(const struct vocabulary *v, const struct chat *c, const char *name,
 	size_t n, const char text[n])
 {
-	static const char mark[] = "\xef\xbb\xbf";	/* of UTF-8, at the start of some files */
-	const bool marked = n >= strlen(mark) && !memcmp(text, mark, strlen(mark));
+	struct json_lines lines = { .name = name, .n = n, .text = text, .lists = true,
+		.flags = JSON_ALLOW_NUL };
 	struct texts y = { 0 };
 
-	for (size_t at = marked ? strlen(mark) : 0, length, line = 1; at < n; at += length + 1, line++) {
-		const char *end = memchr(text + at, '\n', n - at);
-		char *where = xformat("%s:%zu", name, line), *made;
+	for (json_t *conversation; (conversation = json_lines_next(&lines)); json_decref(conversation)) {
 		size_t bytes;
+		char *made = chat_text(c, conversation, &bytes);
 
-		length = end ? (size_t)(end - (text + at)) : n - at;
-		if (strspn(text + at, " \t\r\n") < length) {
-			error_prefix(where);
-			made = chat_text(c, length, text + at, &bytes);
-			if (!bytes)
-				die("the chat template makes an empty text of this conversation");
-			add_text(v, &y, bytes, made, true);
-			free(made);
-		}
-		error_prefix(NULL);
-		free(where);
+		if (!bytes)
+			die("the chat template makes an empty text of this conversation");
+		add_text(v, &y, bytes, made, true);
+		free(made);
 	}
+	error_prefix(NULL);
 	if (!y.n)
 		die("%s: holds no conversation, expected JSON, one per line", name);
 	return y;

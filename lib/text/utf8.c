@@ -79,6 +79,13 @@ size_t utf8_last(const char *s, size_t n)
 	return n;
 }
 
+size_t utf8_mark(const char *s, size_t n)
+{
+	static const char mark[] = "\xef\xbb\xbf";	/* U+FEFF */
+
+	return n >= strlen(mark) && !memcmp(s, mark, strlen(mark)) ? strlen(mark) : 0;
+}
+
 size_t utf8_put(char to[4], uint32_t value)
 {
 	size_t n = value < 0x80 ? 1 : value < 0x800 ? 2 : value < 0x10000 ? 3 : 4;

@@ -25,5 +25,6 @@ uint32_t utf8_value(const char *s);		/* of a valid character */
 size_t utf8_length(const char *s);		/* bytes of a valid character */
 size_t utf8_space(const char *s);		/* the same if it is white space; otherwise 0 */
 size_t utf8_last(const char *s, size_t n);	/* where the last character of n > 0 valid bytes begins */
+size_t utf8_mark(const char *s, size_t n);	/* bytes of a byte order mark at the start, or 0 */
 size_t utf8_put(char to[4], uint32_t value);	/* stores its bytes; returns their number */
 #endif

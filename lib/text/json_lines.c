@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* json_lines.c -- see json_lines.h */
-#include "eval/json_lines.h"
+#include "text/json_lines.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "text/utf8.h"
 
 void json_lines_prefix(const char *name, size_t line)
 {
@@ -35,6 +36,7 @@ json_t *json_lines_next(struct json_lines *l)
 	json_error_t error;
 	json_t *o;
 
+	l->at = l->at ? l->at : utf8_mark(l->text, l->n);
 	while (l->at < l->n) {
 		const char *line = l->text + l->at, *end = memchr(line, '\n', l->n - l->at);
 		const size_t length = end ? (size_t)(end - line) : l->n - l->at;
@@ -44,10 +46,10 @@ json_t *json_lines_next(struct json_lines *l)
 		if (is_blank(length, line))
 			continue;
 		json_lines_prefix(l->name, l->line);
-		o = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+		o = json_loadb(line, length, l->flags | JSON_REJECT_DUPLICATES, &error);
 		if (!o)
 			die("is not valid JSON: %s", error.text);
-		if (!json_is_object(o))
+		if (!l->lists && !json_is_object(o))
 			die("is not a JSON object, expected one per line");
 		return o;
 	}
