@@ -42,7 +42,6 @@ size_t windows_ctx(size_t ctx, size_t positions)
 
 /* How texts are cut, and the windows so far. */
 struct window_cut {
-	const char *name;		/* of the file */
 	const struct tokens *t;
 	const struct convention *c;
 	bool lead, each;		/* a BOS before the text; a BOS in every window */
@@ -137,7 +136,7 @@ static void cut_text(struct window_cut *k, size_t begin, size_t end, bool tail)
 
 	if (k->t->index && all > k->ctx)
 		die("%s: /index: a sequence of %zu tokens was reordered and must fit into one window: "
-			"expected --ctx %zu or more", k->name, end - begin, all);
+			"expected --ctx %zu or more", k->w.name, end - begin, all);
 	for (size_t at = begin; at < end; at += k->step) {
 		const bool later = at > begin, bos = k->each || (k->lead && !later);
 		const size_t from = at - (k->lead && later), n = min(k->ctx - bos, end - from);
@@ -163,59 +162,59 @@ static void cut_all(struct window_cut *k, size_t n)
 		cut_text(k, 0, n, k->c->slides);
 }
 
-/* A text from which windows are drawn: tokens begin .. end - 1. places: of whole windows in this and all
- * earlier texts. */
-struct drawn_text { size_t begin, end, places; };
-
-/* The texts of the file. */
-static struct drawn_text *drawn_texts(const struct window_cut *k, size_t *n)
+/* Of each text, the places of whole windows in it and in all texts before it; free() it. */
+static size_t *count_places(const struct window_cut *k, size_t texts)
 {
 	const struct tokens *t = k->t;
 	const size_t ids = k->ctx - k->each;
-	struct drawn_text *y;
+	size_t *y = xalloc(texts, sizeof *y), all = t->n + k->lead;
 
-	*n = max(t->sequences, 1);
-	y = xalloc(*n, sizeof *y);
-	for (size_t i = 0; i < *n; i++) {
-		const size_t begin = t->sequences ? (size_t)t->sequence[i] : 0;
-		const size_t end = t->sequences ? min((size_t)t->sequence[i + 1], t->n) : t->n;
-		const size_t all = end - begin + k->lead;
-
-		y[i] = (struct drawn_text){ begin, end, (i ? y[i - 1].places : 0) +
-			(all < ids ? 0 : all - ids + 1) };
+	for (size_t i = 0; i < texts; i++) {
+		if (t->sequences)
+			all = min((size_t)t->sequence[i + 1], t->n) - (size_t)t->sequence[i] + k->lead;
+		y[i] = (i ? y[i - 1] : 0) + (all < ids ? 0 : all - ids + 1);
 	}
 	return y;
 }
 
-/* Adds the window at a place, counted through all texts. */
-static void add_drawn(struct window_cut *k, size_t n, const struct drawn_text text[n], size_t place)
+/* The first of n sums, which do not fall, that is above x; the last one is. */
+static size_t first_above(size_t n, const size_t sum[n], size_t x)
 {
 	size_t low = 0, high = n - 1;
-	bool bos;
 
-	while (low < high) {	/* the first text with more places */
+	while (low < high) {
 		const size_t middle = (low + high) / 2;
 
-		if (text[middle].places > place)
+		if (sum[middle] > x)
 			high = middle;
 		else
 			low = middle + 1;
 	}
-	place -= low ? text[low - 1].places : 0;
+	return low;
+}
+
+/* Adds the window at a place, counted through all texts. */
+static void add_drawn(struct window_cut *k, size_t texts, const size_t places[texts], size_t place)
+{
+	const size_t i = first_above(texts, places, place);
+	const size_t begin = k->t->sequences ? (size_t)k->t->sequence[i] : 0;
+	bool bos;
+
+	place -= i ? places[i - 1] : 0;
 	bos = k->each || (k->lead && !place);
-	add_window(k, (struct window){ 0, k->ctx, bos, text[low].begin + place - (k->lead && place), 1 });
+	add_window(k, (struct window){ 0, k->ctx, bos, begin + place - (k->lead && place), 1 });
 }
 
 /* Draws `windows` windows. */
-static void draw_all(struct window_cut *k, size_t windows, size_t n, const struct drawn_text text[n],
+static void draw_all(struct window_cut *k, size_t windows, size_t texts, const size_t places[texts],
 	size_t seed)
 {
 	const struct random_stream stream = random_open(seed, "windows");
-	const size_t places = text[n - 1].places;
+	const size_t all = places[texts - 1];
 
 	k->w.n = k->w.rows = 0;
 	for (size_t i = 0; i < windows; i++)
-		add_drawn(k, n, text, min((size_t)(random_uniform(&stream, i) * (double)places), places - 1));
+		add_drawn(k, texts, places, min((size_t)(random_uniform(&stream, i) * (double)all), all - 1));
 }
 
 /* Allocates memory for the windows that were counted. */
@@ -262,13 +261,14 @@ static size_t without_newline(const struct window_cut *k)
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		if (places[i])
 			die("%s: %s: --convention llama.cpp needs one text in its original order; "
-				"gptq, bos and sliding do not", k->name, places[i]);
+				"gptq, bos and sliding do not", k->w.name, places[i]);
 	if (k->ctx < 3)
 		misuse("--ctx %zu leaves no target to --convention llama.cpp, expected at least 3", k->ctx);
 	/* Without its newline the last token may become two. */
 	if (t->newline == NEWLINE_WITHIN && (t->n + k->each + 1) % k->ctx < 2)
 		die("%s: /tokens: the last id of the last window contains the final newline of the text "
-			"and more; llama.cpp leaves the newline out: tokenize the text without it", k->name);
+			"and more; llama.cpp leaves the newline out: tokenize the text without it",
+			k->w.name);
 	return t->n - (t->newline == NEWLINE_ALONE);
 }
 
@@ -285,29 +285,21 @@ static struct window_cut cut_begin(const char *name, const struct tokens *t,
 			name, windows_conventions[convention]);
 	if (step > ctx)
 		misuse("--stride %zu leaves out tokens between windows of --ctx %zu", stride, ctx);
-	return (struct window_cut){ .name = name, .t = t, .c = c, .lead = c->bos == BOS_TEXT && t->add_bos,
+	return (struct window_cut){ .t = t, .c = c, .lead = c->bos == BOS_TEXT && t->add_bos,
 		.each = each, .ctx = ctx, .step = step, .w.name = name };
 }
 
 /* Number of rows of each image; free() it. */
 static size_t *image_rows(const struct windows *w)
 {
-	size_t *n = xalloc(max(w->images, 1), sizeof *n), *first = xalloc(w->images + 1, sizeof *first);
+	size_t *n = xalloc(max(w->images, 1), sizeof *n), *end = xalloc(max(w->images, 1), sizeof *end);
 
-	for (size_t i = 0; i < w->images; i++)
-		first[i + 1] = first[i] + w->image[i].n;
-	for (size_t row = 0; w->images && row < w->rows; row++) {
-		const int32_t feature = w->feature[row];
-		size_t low = 0, high = w->images;	/* search for the image of the feature */
-
-		while (feature >= 0 && high - low > 1) {
-			const size_t middle = (low + high) / 2;
-
-			*((size_t)feature < first[middle] ? &high : &low) = middle;
-		}
-		n[low] += feature >= 0;
-	}
-	free(first);
+	for (size_t i = 0; i < w->images; i++)	/* of its features */
+		end[i] = (i ? end[i - 1] : 0) + w->image[i].n;
+	for (size_t row = 0; w->images && row < w->rows; row++)
+		if (w->feature[row] >= 0)
+			n[first_above(w->images, end, (size_t)w->feature[row])]++;
+	free(end);
 	return n;
 }
 
@@ -373,9 +365,9 @@ static void check_drawn(const char *name, const struct tokens *t, enum windows_c
 struct windows windows_draw(const char *name, const struct tokens *t, enum windows_convention convention,
 	size_t ctx, size_t ids, size_t seed)
 {
+	const size_t texts = max(t->sequences, 1);
 	struct window_cut k;
-	struct drawn_text *text;
-	size_t n, windows;
+	size_t windows, *places;
 
 	check_drawn(name, t, convention);
 	k = cut_begin(name, t, convention, ctx, 0);
@@ -383,14 +375,14 @@ struct windows windows_draw(const char *name, const struct tokens *t, enum windo
 	windows = (ids + k.lead) / (ctx - k.each);
 	if (!windows)
 		die("%s: /tokens: %zu ids do not fill one window of --ctx %zu", name, ids, ctx);
-	text = drawn_texts(&k, &n);
-	if (!text[n - 1].places)
+	places = count_places(&k, texts);
+	if (!places[texts - 1])
 		die("%s: /sequence: no sequence fills a window of --ctx %zu", name, ctx);
-	draw_all(&k, windows, n, text, seed);
+	draw_all(&k, windows, texts, places, seed);
 	reserve(&k.w, t);
-	draw_all(&k, windows, n, text, seed);
+	draw_all(&k, windows, texts, places, seed);
 	windows_count(&k.w);
-	free(text);
+	free(places);
 	return k.w;
 }
 

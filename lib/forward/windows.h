@@ -61,8 +61,8 @@ enum windows_convention { WINDOWS_GPTQ, WINDOWS_BOS, WINDOWS_LLAMA_CPP, WINDOWS_
 extern const char *const windows_conventions[];	/* names, NULL-terminated */
 
 enum { WINDOWS_LONGEST = 1 << 24 };	/* largest --ctx and --stride */
-/* Returns ctx, or if it is 0 the model's positions, at most 2048. Warns if ctx exceeds the model's positions.
- */
+/* ctx, or for 0 the default: the positions of the model, at most 2048. A ctx beyond the positions is a
+ * warning, a default below 2 a fatal error. positions: 0: without bound. */
 size_t windows_ctx(size_t ctx, size_t positions);
 /*
  * Cuts tokens by a convention. stride: of sliding, 1 to ctx; 0: ctx / 2.
