@@ -18,6 +18,12 @@ void info_set(json_t *object, const char *key, json_t *value)
 		die("out of memory");
 }
 
+void info_append(json_t *list, json_t *value)
+{
+	if (!value || json_array_append_new(list, value))
+		die("out of memory");
+}
+
 json_t *info_string(const char *text)
 {
 	json_t *y = json_string(text);
@@ -76,8 +82,9 @@ json_t *info_row(struct info *f, const char *table, json_t *keys, const char *co
 		row = json_object();
 		for (const char *const *c = counts; *c; c++)
 			info_set(row, *c, info_size(0));
-		if (json_object_update(row, keys) || json_array_append_new(info_list(f->facts, table), row))
+		if (json_object_update(row, keys))
 			die("out of memory");
+		info_append(info_list(f->facts, table), row);
 		info_set(f->rows, name, json_incref(row));
 	}
 	json_decref(keys);
@@ -106,14 +113,13 @@ static void add_history(json_t *histories, const char *of, const char *text)
 		for (s = end; s > text && s[-1] != '\n'; s--)
 			;
 		line = xformat("%.*s", (int)(end - s), s);
-		if (*line && json_array_append_new(lines, info_string(line)))
-			die("out of memory");
+		if (*line)
+			info_append(lines, info_string(line));
 		free(line);
 	}
 	info_set(history, "of", info_string(of));
 	info_set(history, "commands", lines);
-	if (json_array_append_new(histories, history))
-		die("out of memory");
+	info_append(histories, history);
 }
 
 /* --- the root --- */
@@ -130,8 +136,7 @@ static void add_range(void *list, const struct calibrated_range *r)
 		info_set(row, "random_seed", info_size(r->seed));
 		info_set(row, "random_windows", info_size(r->windows));
 	}
-	if (json_array_append_new(list, row))
-		die("out of memory");
+	info_append(list, row);
 	free(digest);
 }
 
@@ -245,7 +250,7 @@ static void add_dataset(void *arg, const char *path, const char *type, int rank,
 	json_t *row = json_object(), *shape = json_array();
 
 	for (int i = 0; i < rank; i++)
-		json_array_append_new(shape, info_size(dim[i]));
+		info_append(shape, info_size(dim[i]));
 	info_set(row, "dataset", info_string(pattern));
 	info_set(row, "type", info_string(type));
 	info_set(row, "shape", rank < 0 ? (json_decref(shape), json_null()) : shape);

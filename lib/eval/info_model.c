@@ -46,7 +46,7 @@ static void add_text(void *arg, const char *path, const char *type, int rank, co
 {
 	(void)rank, (void)dim;
 	if (!strcmp(type, "string") && strrchr(path, '/') == path)
-		json_array_append_new(info_list(arg, "texts"), info_string(path + 1));
+		info_append(info_list(arg, "texts"), info_string(path + 1));
 }
 
 void info_model_begin(struct info *f, const struct part *root)

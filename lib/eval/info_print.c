@@ -75,15 +75,15 @@ static bool is_table(const json_t *v)
 }
 
 /* Prints the values of an object that are not tables, with aligned keys. */
-static void print_lines(FILE *to, const json_t *object, const char *indent)
+static void print_lines(FILE *to, json_t *object, const char *indent)
 {
-	json_t *of = (json_t *)(uintptr_t)object, *v;
 	const char *key;
+	json_t *v;
 	size_t width = 0;
 
-	json_object_foreach(of, key, v)
+	json_object_foreach(object, key, v)
 		width = max(width, is_table(v) ? 0 : strlen(key));
-	json_object_foreach(of, key, v) {
+	json_object_foreach(object, key, v) {
 		char *name, *text;
 
 		if (is_table(v))
@@ -143,7 +143,7 @@ static void print_history(FILE *to, json_t *history)
 	json_array_foreach(history, i, one) {
 		char *of = one_line(json_string_value(json_object_get(one, "of")));
 
-		fprintf(to, *of ? "\nhistory of %s\n" : "\nhistory\n", of);
+		fprintf(to, "\nhistory%s%s\n", *of ? " of " : "", of);
 		json_array_foreach(json_object_get(one, "commands"), k, line) {
 			char *text = value_text(line);
 
@@ -154,13 +154,13 @@ static void print_history(FILE *to, json_t *history)
 	}
 }
 
-void info_print(FILE *to, const json_t *facts)
+void info_print(FILE *to, json_t *facts)
 {
-	json_t *of = (json_t *)(uintptr_t)facts, *v;
 	const char *key;
+	json_t *v;
 
 	print_lines(to, facts, "");
-	json_object_foreach(of, key, v) {
+	json_object_foreach(facts, key, v) {
 		if (!strcmp(key, "history")) {
 			print_history(to, v);
 			continue;

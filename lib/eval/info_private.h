@@ -31,8 +31,10 @@ struct info_kind {
 	bool datasets;		/* whether datasets are listed */
 };
 
-/* Set a fact. Texts that are not UTF-8 lose the bytes that are not ASCII. */
+/* Set a fact, and append to a list; they take the value. */
 void info_set(json_t *object, const char *key, json_t *value);
+void info_append(json_t *list, json_t *value);
+/* A text. One that is not UTF-8 has ? for each byte that is not ASCII. */
 json_t *info_string(const char *text);
 /* Numbers. A size is exact up to INT64_MAX, then real. A count is exact below 2^53, then real, and null from
  * 2^63 on. A real number that is not finite is null. */
@@ -52,6 +54,6 @@ void info_model_end(struct info *f);
 void info_hessian_part(struct info *f, const struct part *part);
 void info_hessian_end(struct info *f);
 
-/* Prints facts as text: values in lines, lists of objects as tables, lists of texts line by line. */
-void info_print(FILE *to, const json_t *facts);
+/* Prints facts as text: values in lines, lists of objects as tables, histories last. */
+void info_print(FILE *to, json_t *facts);
 #endif
