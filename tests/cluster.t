@@ -111,6 +111,7 @@ L
 	no 'a folder of logs that is a file' 1 "^each/$r: go: cannot be written" env PTQ_LOGS=go "$run"
 	"$run" --help >help
 	ok '--help' sh -c "head -n 1 help | grep -q '^$r -- runs the command lines'"
+	ok '... shows how it is used' grep -q "^  PTQ_.*EACH=pipelines/each/$r pipelines/" help
 	ok '... has no line of shellcheck' sh -c '! grep shellcheck help'
 	cd ..
 }
