@@ -70,8 +70,14 @@ VQ8_BIN  := $(patsubst %,$(BUILD)/vq8/bin/%,awq-scale dpq-run eval-ppl exmy-pack
 SCRIPTS  := $(wildcard tests/*.t)
 READERS  := safetensors tokenizer template part gguf image
 FUZZERS  := $(READERS:%=$(BUILD)/fuzz/%)
-BENCHES  := $(BUILD)/tests/bench/kernels $(BUILD)/tests/bench/products $(BUILD)/tests/bench/branches $(BUILD)/tests/bench/modality
+BENCHES  := $(patsubst %,$(BUILD)/tests/bench/%,kernels products branches modality device)
 FAULT    := $(BUILD)/tests/fault/fault
+# The module of GPUs of NVIDIA; and the same kernels on the processor, for tests (tests/cuda/plain.h).
+MODULES  := $(if $(CUDA),$(BUILD)/cuda.so)
+PLAIN    := $(BUILD)/plain.so
+KERNELS  := $(filter-out library,$(patsubst lib/cuda/%.cu,%,$(wildcard lib/cuda/*.cu)))
+NVCC     ?= nvcc
+CUDA_ARCH ?= -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_89,code=sm_89 -gencode=arch=compute_90a,code=sm_90a
 
 # make check T='NAME...': scripts, C tests or both of these names, and what their scripts run
 ifeq ($(origin T),command line)
@@ -109,14 +115,15 @@ all: packages
 endif
 
 .PHONY: check-doors tags programs test-programs fuzz fuzz-programs valgrind
-programs: $(PROGRAMS)
+programs: $(PROGRAMS) $(MODULES)
 	@:
-test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES) $(VQ8_BIN)
+test-programs: programs $(TESTS) $(FUZZERS) $(FAULT) $(BENCHES) $(VQ8_BIN) $(PLAIN)
 	@:
 
 help:
 	@echo 'make            build the tools into bin/'
 	@echo 'make deps       install the libraries that it needs (Debian, Ubuntu)'
+	@echo 'make CUDA=1     also build/cuda.so, for --device cuda (needs nvcc)'
 	@echo 'make demo       deps, then the main job on the embedded model: a table and a plot'
 	@echo 'make bench      every rate against the limit of the machine and against its peers'
 	@echo 'make bench-memory  peak memory of each tool on a model of a billion parameters'
@@ -236,8 +243,31 @@ $(BUILD)/tests/fault/shim.so: tests/fault/shim.c
 	$(if $(Q),@echo "  LINK  $@")
 	$(Q)$(CC) $(CPPFLAGS) -O1 -g $(WARNINGS) -shared -fPIC -o $@ $<
 
+$(BUILD)/cuda/%.o: lib/cuda/%.cu VERSION
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  NVCC  $<")
+	$(Q)$(NVCC) -std=c++20 -O3 $(CUDA_ARCH) -DPTQ_VERSION='"$(VERSION)"' -Ilib -Xcompiler -fPIC -MMD -MP -c -o $@ $<
+
+$(BUILD)/cuda.so: $(KERNELS:%=$(BUILD)/cuda/%.o) $(BUILD)/cuda/library.o
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(NVCC) -shared -o $@ $^ -lcublas -lcublasLt -lcusolver
+
+$(BUILD)/plain/%.o: lib/cuda/%.cu VERSION
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC    $< (kernels in plain C)")
+	$(Q)$(COMPILE) -fPIC -x c -c -o $@ $<
+
+$(BUILD)/plain/%.o: tests/cuda/%.c VERSION
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  CC    $<")
+	$(Q)$(COMPILE) -fPIC -c -o $@ $<
+
+$(PLAIN): $(KERNELS:%=$(BUILD)/plain/%.o) $(BUILD)/plain/plain.o
+	$(if $(Q),@echo "  LINK  $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -fopenmp -shared -o $@ $^ $(LAPACKE) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -lm
+
 .PRECIOUS: $(BUILD)/%.o
--include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d $(BUILD)/vq8/*/*.d $(BUILD)/vq8/lib/*/*.d)
+-include $(OBJECTS:.o=.d) $(TOOLS:%=$(BUILD)/bin/%.d) $(TESTS:%=%.d) $(wildcard $(BUILD)/cuda/*.d $(BUILD)/plain/*.d $(BUILD)/tests/*/*.d $(BUILD)/again/*/*.d $(BUILD)/again/lib/*/*.d $(BUILD)/vq8/*/*.d $(BUILD)/vq8/lib/*/*.d)
 
 # As many tests at a time as there are processors, whose tools share them: waiting threads sleep.
 check: PROVE ?= -j$(shell nproc)
@@ -282,7 +312,7 @@ static:
 		--suppress=missingIncludeSystem --suppress='uninitvar:bin/*' --suppress='ctuuninitvar:bin/*' \
 		--suppress='ctuuninitvar:lib/base/selection.c' \
 		--library=tests/cppcheck.cfg -D__cppcheck__ -DPTQ_VERSION='""' -Ilib lib bin
-	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/lib/slurm/* tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory pipelines/*.sh pipelines/lib/*.sh pipelines/each/* docs/results/plots.sh .ci/run | \
+	ls docs/package/changelog docs/package/completion.bash tests/*.t tests/*.sh tests/packages tests/layers tests/pages tests/coverage tests/lib/slurm/* tests/doors/*.sh tests/doors/*.t tests/bench/run tests/bench/memory tests/bench/cuda pipelines/*.sh pipelines/lib/*.sh pipelines/each/* docs/results/plots.sh .ci/run | \
 		xargs -P 2 -n 12 shellcheck -x -S warning
 	@tests/layers
 	@tests/style
@@ -317,6 +347,7 @@ install uninstall: export INTO := $(DESTDIR)$(PREFIX)
 install: all
 	install -d "$$INTO/bin" "$$INTO/share/man/man1" "$$INTO/share/man/man7" "$$INTO/$(COMPLETIONS)"
 	install -m 755 $(TOOLS:%=bin/%) "$$INTO/bin"
+	$(if $(CUDA),install -D -m 755 $(BUILD)/cuda.so "$$INTO/lib/ptqtools/cuda.so")
 	install -m 644 $(wildcard docs/man/*.1) "$$INTO/share/man/man1"
 	install -m 644 docs/man/ptqtools.7 "$$INTO/share/man/man7"
 	install -m 644 docs/package/completion.bash "$$INTO/$(COMPLETIONS)/ptqtools"
@@ -327,6 +358,7 @@ install: all
 
 # Folders that others use stay; those of share/ptqtools go unless they hold something else.
 uninstall:
+	@rm -f "$$INTO/lib/ptqtools/cuda.so"; [ ! -d "$$INTO/lib/ptqtools" ] || rmdir --ignore-fail-on-non-empty "$$INTO/lib/ptqtools"
 	@for f in $(TOOLS); do rm -f "$$INTO/bin/$$f" "$$INTO/$(COMPLETIONS)/$$f" || exit 1; done
 	@rm -f "$$INTO/$(COMPLETIONS)/ptqtools" "$$INTO/share/man/man7/ptqtools.7"
 	@for f in $(notdir $(wildcard docs/man/*.1)); do rm -f "$$INTO/share/man/man1/$$f" || exit 1; done

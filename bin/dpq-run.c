@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "device/device_open.h"
 #include "forward/cache.h"
 #include "model/basis.h"
 #include "model/setting.h"
@@ -45,7 +46,8 @@ static void check_dpq(const struct settings *set, unsigned reorder)
 	if (set->order && (option_given("reorder") || option_given("key")))
 		misuse("--order FILE cannot be combined with --reorder or --key: each specifies an order");
 	option_without_effect(4, (struct option_without_effect[]){
-		{ !set->sequential, CALIBRATE_NAMES, "without --sequential" },
+		{ !set->sequential, WINDOWS_NAMES " compute-type force-tokens memory",
+			"without --sequential" },
 		STRIDE_WITHOUT_EFFECT(set->text.windows.convention),
 		{ set->order, "reorder", "--order" },
 		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
@@ -136,6 +138,7 @@ int main(int argc, char *argv[])
 		"sequential " CALIBRATE_NAMES, "it serves the report only: "
 		"--compensate none, no static scale" });
 	linalg_init();
+	q.device = device_open(set.text.device);
 	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	if (q.files.hessian)
 		shard_warn(q.files.hessian);

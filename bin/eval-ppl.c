@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "device/device_open.h"
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "eval/record.h"
@@ -44,7 +45,7 @@ static const struct tool tool = {
 
 /* Values of the options. */
 struct settings {
-	const char *tokens, *paired, *reference;
+	const char *tokens, *paired, *reference, *device;
 	struct windows_options windows;
 	size_t memory;
 	enum compute_type compute_type;
@@ -102,6 +103,7 @@ int main(int argc, char *argv[])
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
 			"measure the divergence from MODEL", .alias = "against" },
 		OPTION_COMPUTE_TYPE(&set.compute_type),
+		OPTION_DEVICE(&set.device),
 		OPTION_KV_FORMAT(&set.kv),
 		OPTION_FORCE_TOKENS(&set.force_tokens),
 		OPTION_MEMORY(&set.memory),
@@ -116,6 +118,7 @@ int main(int argc, char *argv[])
 	option_without_effect(1, &(struct option_without_effect)
 		STRIDE_WITHOUT_EFFECT(set.windows.convention));
 
+	const struct device *device = device_open(set.device);
 	struct part *file = part_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
 	struct run *reference = set.reference ?
@@ -134,7 +137,9 @@ int main(int argc, char *argv[])
 	record_tokens(out, used);
 	if (before)
 		record_input(out, "paired", before);
+	model->execution.device = device;
 	if (reference) {
+		reference->execution.device = device;
 		run_match(model, reference);
 		record_input(out, "reference", reference->part);
 	}

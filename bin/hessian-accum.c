@@ -56,7 +56,8 @@ static void check_input_kind(const struct calibrate_text *text, const struct par
 	const bool model = !strcmp(part_kind(part), "model"), sum = !strcmp(part_kind(part), "hessian");
 
 	option_without_effect(4, (struct option_without_effect[]){
-		{ !model, "convention stride compute-type kv-format force-tokens memory", "no model is run" },
+		{ !model, "convention stride compute-type device kv-format force-tokens memory",
+			"no model is run" },
 		{ sum && text->shard.n == 1, "shard", "1/1 is all" },
 		{ sum, "ctx skip limit random-windows", "Hessian files are summed whole" },
 		STRIDE_WITHOUT_EFFECT(text->windows.convention) });

@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "amx.h"
 #include "base/thread.h"
 #include "case.h"
+#include "device/device_open.h"
 #include "num/linalg.h"
 #include "quant/linear.h"
 #include "solver/order.h"
@@ -82,6 +84,8 @@ static void drop(struct data *d)
 
 /* --- the solver, and comparison of its result --- */
 
+static const struct device *device;	/* of all layers; NULL: the processor */
+
 static struct solver_layer layer_for(const struct solver *s, const struct data *d, const struct linear *l,
 	const int32_t *order, struct result *a)
 {
@@ -92,7 +96,7 @@ static struct solver_layer layer_for(const struct solver *s, const struct data *
 	a->made.scale8 = s->compute.kind ? a->scale8 : NULL;
 	a->made.group_index = a->index;
 	return (struct solver_layer){ .weight = l, .settings = s, .h = d->h, .order = order,
-		.codes = &a->made };
+		.device = device, .codes = &a->made };
 }
 
 static enum status solve(const struct solver *s, const struct data *d, const int32_t *order,
@@ -221,19 +225,16 @@ static void compare_scales(const char *what, const struct solver *s, const struc
 	assert_true((double)next <= 2e-3 * (double)scales + 1);
 }
 
-static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
+static void compare_results(const char *what, const struct solver *s, const struct data *d,
+	const int32_t *order, const struct result *want, const struct result *got)
 {
-	struct result want = result_new(s, d->m, d->n), got;
 	size_t equal = 0, rows = 0, size = d->m * d->n;
 	double rate;
 
-	CASE("%s", what);
-	assert_true(reference(s, d, order, &want));
-	got = run(s, d, order);
 	for (size_t i = 0; i < size; i++)
-		equal += want.codes[i] == got.codes[i];
+		equal += want->codes[i] == got->codes[i];
 	for (size_t r = 0; r < d->m; r++)
-		rows += memcmp(want.codes + r * d->n, got.codes + r * d->n, d->n) != 0;
+		rows += memcmp(want->codes + r * d->n, got->codes + r * d->n, d->n) != 0;
 	rate = 1 - (double)equal / (double)size;
 	if (getenv("VERBOSE") || rate >= 1e-3)
 		fprintf(stderr, "# %-60s %6zu of %zu codes differ\n", what, size - equal, size);
@@ -244,16 +245,26 @@ static void compare(const char *what, const struct solver *s, const struct data 
 	/* A weight within rounding of a tie may get the other code, and then later columns of its row may
 	 * differ. */
 	assert_true(rate < 1e-3 || rows <= 1);
-	compare_scales(what, s, d, order, &want, &got);
-	assert_true(got.scale_tensor == want.scale_tensor);
-	assert_int_equal(got.report.dead, want.report.dead);
-	assert_int_equal(got.moved, want.moved);
-	assert_true(s->compensate == COMPENSATE_NONE || got.report.lambda == want.report.lambda);
-	assert_memory_equal(got.index, want.index, d->n * sizeof *got.index);
+	compare_scales(what, s, d, order, want, got);
+	assert_true(got->scale_tensor == want->scale_tensor);
+	assert_int_equal(got->report.dead, want->report.dead);
+	assert_int_equal(got->moved, want->moved);
+	assert_true(s->compensate == COMPENSATE_NONE || got->report.lambda == want->report.lambda);
+	assert_memory_equal(got->index, want->index, d->n * sizeof *got->index);
 	if (s->compute.kind)
 		for (size_t i = 0; i < (s->scale8_channel ? d->m : 1); i++)
-			assert_true(got.scale8[i] == want.scale8[i]);
-	check_report(s, d, &got);
+			assert_true(got->scale8[i] == want->scale8[i]);
+	check_report(s, d, got);
+}
+
+static void compare(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
+{
+	struct result want = result_new(s, d->m, d->n), got;
+
+	CASE("%s", what);
+	assert_true(reference(s, d, order, &want));
+	got = run(s, d, order);
+	compare_results(what, s, d, order, &want, &got);
 	result_free(&want);
 	result_free(&got);
 }
@@ -1169,6 +1180,230 @@ static void symmetric_groups(void **unused)
 	drop(&d);
 }
 
+/* --- on a device: the same codes as on the processor, except for ties --- */
+
+/* As tests/device.t: build/plain.so, or the device of PTQ_DEVICE. */
+static const struct device *other_device(void)
+{
+	const char *build = getenv("PTQ_BUILD");
+	char path[4096];
+
+	if (getenv("PTQ_DEVICE"))
+		return device_open(getenv("PTQ_DEVICE"));
+	snprintf(path, sizeof path, "%s/plain.so", build ? build : "build");
+	if (access(path, R_OK)) {
+		fprintf(stderr, "# %s: is missing: make %s\n", path, path);
+		return NULL;
+	}
+	return device_open(path);
+}
+
+/*
+ * Products are summed in another order, in float. So d differs by about 1e-6 of itself, and a code only where
+ * the weight is as near to a tie: one of a million. Later codes of such a row may differ too; the bounds are
+ * those of the reference in double, which is as far away. Numbers of the report are sums over all weights. If
+ * all codes are equal, they differ by the rounding of products in float.
+ */
+static void beside(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
+{
+	static const struct device *opened;
+	struct result want, got;
+
+	CASE("%s", what);
+	assert_null(solver_beside(s, d->n));
+	opened = opened ? opened : other_device();
+	want = run(s, d, order);
+	device = opened;
+	got = run(s, d, order);
+	device = NULL;
+	compare_results(what, s, d, order, &want, &got);
+	if (!memcmp(want.codes, got.codes, d->m * d->n)) {
+		assert_true(fabs(got.report.error / want.report.error - 1) < 1e-4);
+		assert_true(fabs(got.report.mse / want.report.mse - 1) < 1e-5);
+	}
+	result_free(&want);
+	result_free(&got);
+}
+
+static void device_methods(const struct data *d)
+{
+	char what[128];
+
+	for (size_t c = 0; c < 3; c++)
+		for (int r = RECIPE_LATE; r <= RECIPE_INC; r++)
+			for (int k = COMPENSATE_BOTH; k < COMPENSATE_NONE; k++) {
+				struct solver s = setting("uint4", computes[c], 32, (enum recipe)r);
+
+				s.compensate = (enum compensate)k;
+				s.scale8_channel = r == RECIPE_PAPER;
+				sprintf(what, "device: compute %s recipe %s compensate %s",
+					computes[c] ? computes[c] : "none", recipes[r], compensates[k]);
+				beside(what, &s, d, NULL);
+			}
+}
+
+/* Groups of one block and of several, that dead columns shift, in all orders and views. */
+static void device_orders(const struct data *d)
+{
+	static const long group[] = { 0, 16, 128, 160, 300 };
+	char what[128];
+
+	for (size_t g = 0; g < sizeof group / sizeof *group; g++)
+		for (int kind = 0; kind < 3; kind++)
+			for (int view = VIEW_EXACT; view <= VIEW_ORIGINAL; view++) {
+				struct solver s = setting("int4", NULL, group[g], RECIPE_LATE);
+				int32_t *order = kind == 0 ? NULL : kind == 1 && group[g] ?
+					ordered(d, ORDER_GAR, ORDER_MAX, (size_t)group[g]) :
+					ordered(d, ORDER_FULL, ORDER_MAX, 0);
+
+				s.group_view = (enum group_view)view;
+				s.search = view == VIEW_BLOCK ? SEARCH_MINMAX : SEARCH_MSE;
+				s.static_groups = view == VIEW_ORIGINAL;
+				sprintf(what, "device: group %ld order %d view %s", group[g], kind,
+					group_views[view]);
+				beside(what, &s, d, order);
+				free(order);
+			}
+}
+
+static void device_formats(const struct data *d)
+{
+	static const struct { const char *name; enum scale_type scales; int bits; bool away; } row[] = {
+		{ "uint2", SCALE_F16, 0, false }, { "uint8", SCALE_BF16, 0, true },
+		{ "int3", SCALE_F32, 5, true }, { "int8", SCALE_E8M0, 0, false },
+		{ "e2m1", SCALE_F16, 0, true }, { "e3m2", SCALE_F32, 0, false },
+		{ "e2m3", SCALE_E4M3FN, 0, false }, { "nf4", SCALE_F32, 0, false },
+		{ "nf3", SCALE_F16, 0, true }, { "mxfp4", SCALE_E8M0, 0, false },
+		{ "nvfp4", SCALE_E4M3FN, 0, false }, { "e4m3fn", SCALE_F32, 0, false },
+		{ "e5m2ieee", SCALE_F32, 0, false },
+	};
+	char what[128];
+
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+		for (size_t c = 0; c < 2; c++) {
+			struct solver s = setting(row[i].name, computes[c], 32,
+				c ? RECIPE_PAPER : RECIPE_LATE);
+
+			format_ties(&s.storage, row[i].away);
+			assert_true(format_scales(&s.storage, row[i].scales));
+			s.storage.scale_bits = row[i].bits;
+			s.saturate = c ? 300 : 0;
+			sprintf(what, "device: %s scales %s compute %zu", row[i].name,
+				scale_types[row[i].scales], c);
+			beside(what, &s, d, NULL);
+		}
+}
+
+/* As damping_ladder() and bad_data(): what the device reports of data that it cannot use. */
+static void device_status(const struct data *d)
+{
+	struct solver s = setting("uint4", NULL, 32, RECIPE_LATE);
+	struct result want = result_new(&s, d->m, d->n), got = result_new(&s, d->m, d->n);
+	float *const number[] = { &d->w[7 * d->n + 3], &d->h[5 * d->n + 2], &d->h[9 * d->n + 9], &d->h[1] };
+	const float bad[] = { NAN, INFINITY, -1, 1e6f * d->h[0] };
+	const enum status status[] = { STATUS_BAD_WEIGHT, STATUS_BAD_HESSIAN, STATUS_BAD_DIAGONAL,
+		STATUS_NOT_POSITIVE };
+
+	for (size_t i = 0; i < 4; i++) {
+		const float kept = *number[i], mirrored = d->h[d->n];
+
+		CASE("device: status %zu", i);
+		*number[i] = bad[i];
+		if (i == 3)
+			d->h[d->n] = bad[i];
+		device = NULL;
+		assert_int_equal(solve(&s, d, NULL, &want), status[i]);
+		device = other_device();
+		assert_int_equal(solve(&s, d, NULL, &got), status[i]);
+		device = NULL;
+		assert_int_equal(got.report.index, want.report.index);
+		*number[i] = kept;
+		d->h[d->n] = mirrored;
+	}
+	result_free(&want);
+	result_free(&got);
+}
+
+/* No live column, and no weight but 0. */
+static void device_nothing(struct data *d)
+{
+	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+
+	for (int live = 0; live < 2; live++) {
+		struct result want, got;
+
+		CASE("device: nothing %d", live);
+		memset(live ? d->w : d->h, 0, (live ? d->m : d->n) * d->n * sizeof *d->w);
+		for (size_t i = 0; live && i < d->n; i++)
+			d->h[i * (d->n + 1)] = 1;
+		want = run(&s, d, NULL);
+		device = other_device();
+		got = run(&s, d, NULL);
+		device = NULL;
+		assert_memory_equal(got.codes, want.codes, d->m * d->n);
+		assert_memory_equal(got.zero, want.zero, d->m * want.groups);
+		assert_memory_equal(got.scale, want.scale, d->m * want.groups * sizeof *got.scale);
+		assert_int_equal(got.report.dead, want.report.dead);
+		assert_int_equal(isnan(got.report.error), isnan(want.report.error));
+		assert_true(fabs(got.report.mse - want.report.mse) <= 1e-6 * want.report.mse);
+		result_free(&want);
+		result_free(&got);
+	}
+}
+
+/* Weights in half precision, of two layers that share H; and H that needs more damping. */
+static void device_layers(struct data *d)
+{
+	struct solver s = setting("uint4", "e4m3fn", 32, RECIPE_LATE);
+	const size_t n = d->m * d->n;
+	uint16_t *half = malloc(n * sizeof *half);
+	struct linear l = { .out = d->m, .in = d->n, .weight = half, .weight_type = HALF_F16 };
+	struct result alone, a[2] = { result_new(&s, d->m, d->n), result_new(&s, d->m, d->n) };
+	struct solver_layer layer[2];
+	void *work;
+
+	half_narrow(n, half, d->w, HALF_F16);
+	half_widen(n, d->w, half, HALF_F16);
+	device = other_device();
+	alone = run(&s, d, NULL);
+	for (size_t i = 0; i < 2; i++)
+		layer[i] = layer_for(&s, d, &l, NULL, &a[i]);
+	work = malloc(solver_workspace(2, layer));
+	solver_run(2, layer, work);
+	device = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(layer[i].report.status, STATUS_DONE);
+		assert_memory_equal(a[i].codes, alone.codes, n);
+		assert_true(layer[i].report.error == alone.report.error);
+		result_free(&a[i]);
+	}
+	free(work);
+	free(half);
+	result_free(&alone);
+	d->h[0] = d->h[d->n + 1] = d->h[1] = d->h[d->n] = 1e4f * d->h[0];
+	d->h[1] = d->h[d->n] *= 1.001f;
+	beside("device: ladder", &s, d, NULL);
+}
+
+static void on_device(void **unused)
+{
+	struct data d;
+
+	(void)unused;
+	if (!other_device())
+		skip();
+	d = make(40, 416, 500, 7);
+	device_orders(&d);
+	drop(&d);
+	d = make(48, 288, 400, 5);
+	device_methods(&d);
+	device_formats(&d);
+	device_status(&d);
+	device_layers(&d);
+	device_nothing(&d);
+	drop(&d);
+}
+
 static void recipe_rows(void **unused)
 {
 	struct solver s = setting("uint4", "e4m3ieee", 32, RECIPE_INC);
@@ -1201,7 +1436,7 @@ int main(void)
 		cmocka_unit_test(together), cmocka_unit_test(dead_channels),
 		cmocka_unit_test(damping_ladder), cmocka_unit_test(bad_data),
 		cmocka_unit_test(all_zero), cmocka_unit_test(no_hessian), cmocka_unit_test(sense),
-		cmocka_unit_test(symmetric_groups),
+		cmocka_unit_test(symmetric_groups), cmocka_unit_test(on_device),
 	};
 
 	cpu_amx = false;		/* except in tiles() */

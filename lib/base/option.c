@@ -360,9 +360,18 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 			value[o - rows] = optarg ? optarg : "";
 		}
 	}
-	for (size_t i = 0; rows[i].type != OPTION_END; i++)
-		if (rows[i].default_in_history && !given[i])
+	for (size_t i = 0; rows[i].type != OPTION_END; i++) {
+		const char *set = rows[i].environment ? getenv(rows[i].environment) : NULL;
+
+		if (given[i])
+			continue;
+		if (rows[i].default_in_history)
 			value[i] = rows[i].default_value;
+		if (set && *set) {
+			option_set(&rows[i], set);
+			value[i] = set;
+		}
+	}
 	n = (size_t)(argc - optind);
 	if (n > t->max_operands)
 		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);

@@ -73,6 +73,7 @@ struct option_row {
 	double min, max;	/* range of a number, both ends included; max 0: any number */
 	bool neutral;		/* cannot change the result: is not written to the history */
 	bool default_in_history;	/* its default is also written to the history */
+	const char *environment;	/* variable that sets the option if it is not given */
 	const char *alias;	/* an earlier name that is still accepted, or NULL */
 	char *(*form)(const void *var);	/* canonical text of a parsed variable, for the history */
 };

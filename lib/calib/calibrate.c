@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/report.h"
+#include "device/device_open.h"
 #include "forward/cache.h"
 #include "model/basis.h"
 #include "model/calibrated.h"
@@ -20,6 +21,7 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struc
 	windows_shard(&r->windows, t->shard);
 	r->execution.compute_type = t->compute_type;
 	r->execution.modalities = r->windows.modalities;
+	r->execution.device = device_open(t->device);
 	r->execution.cache = cache_use(c, first, &t->kv);
 	r->forward = forward_open(c, &r->execution, &r->windows, t->memory);
 	return r;
@@ -82,6 +84,7 @@ static void add_input(struct calibration *k, const struct part *part, const stru
 		return;
 	s = &k->input[place];
 	*s = sums_make(in, mixed || layer_ref_is_visual(c, layer) ? 1 : k->modalities, products);
+	s->device = p == PROJECTION_HEAD ? NULL : k->execution->device;
 	if (p == PROJECTION_EXPERT_DOWN) {
 		s->prior = &k->extra[place];
 		*s->prior = sums_make(in, 1, products);
@@ -151,7 +154,7 @@ static void on_extra_input(void *arg, size_t block, size_t expert, size_t rows, 
 
 struct observer calibrate_observer(struct calibration *k)
 {
-	return (struct observer){ on_input, k, on_expert_input, extra_tokens, on_extra_input };
+	return (struct observer){ on_input, k, true, on_expert_input, extra_tokens, on_extra_input };
 }
 
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include "base/selection.h"
 #include "calib/sums.h"
+#include "device/device_open.h"
 #include "forward/block.h"
 #include "forward/execution.h"
 #include "forward/forward.h"
@@ -30,15 +31,17 @@ struct calibrate_text {
 	struct windows_options windows;
 	size_t memory;
 	enum compute_type compute_type;
+	const char *device;
 	struct cache_format kv;		/* all zero: the format of the model's attribute */
 	bool force_tokens;
 	struct shard shard;
 };
 /* The rows of its options, without tokens, kv and shard, and their names. t: a struct calibrate_text *. */
-#define CALIBRATE_NAMES WINDOWS_NAMES " compute-type force-tokens memory"
+#define CALIBRATE_NAMES WINDOWS_NAMES " compute-type device force-tokens memory"
 #define CALIBRATE_OPTIONS(t) \
 	WINDOWS_OPTIONS(&(t)->windows), \
-	OPTION_COMPUTE_TYPE(&(t)->compute_type), OPTION_FORCE_TOKENS(&(t)->force_tokens), \
+	OPTION_COMPUTE_TYPE(&(t)->compute_type), OPTION_DEVICE(&(t)->device), \
+	OPTION_FORCE_TOKENS(&(t)->force_tokens), \
 	OPTION_MEMORY(&(t)->memory)
 /* A run of a model over the tokens. */
 struct calibrate_run {

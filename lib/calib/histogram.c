@@ -6,13 +6,13 @@
 #include "num/bits.h"
 #include "num/clones.h"
 
-/* The bits of a float from SHIFT on are its bin: the exponent and 6 bits of the mantissa. FIRST: of 2⁻²⁴. */
-enum { SHIFT = 23 - 6, FIRST = (127 - HISTOGRAM_OCTAVES / 2) * HISTOGRAM_STEPS, AT_ONCE = 256 };
+enum { AT_ONCE = 256 };
 
 CLONES(static, void, bins_of, (size_t n, int32_t bin[restrict n], const float x[restrict n]), (n, bin, x))
 {
 	for (size_t i = 0; i < n; i++) {
-		const int32_t b = (int32_t)((float_bits(x[i]) & 0x7fffffff) >> SHIFT) - FIRST + 1;
+		const int32_t top = (int32_t)((float_bits(x[i]) & 0x7fffffff) >> HISTOGRAM_SHIFT);
+		const int32_t b = top - HISTOGRAM_FIRST + 1;
 
 		bin[i] = b < 0 ? 0 : b < HISTOGRAM_BINS - 1 ? b : HISTOGRAM_BINS - 1;
 	}
@@ -35,7 +35,7 @@ float histogram_edge(size_t bin)
 {
 	if (bin >= HISTOGRAM_BINS)
 		return INFINITY;
-	return bin ? bits_float((uint32_t)(FIRST + (int)bin - 1) << SHIFT) : 0;
+	return bin ? bits_float((uint32_t)(HISTOGRAM_FIRST + (int)bin - 1) << HISTOGRAM_SHIFT) : 0;
 }
 
 float histogram_percentile(const double count[HISTOGRAM_BINS], double p)

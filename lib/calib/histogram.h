@@ -15,6 +15,9 @@
 
 enum { HISTOGRAM_STEPS = 64, HISTOGRAM_OCTAVES = 48,
 	HISTOGRAM_BINS = HISTOGRAM_STEPS * HISTOGRAM_OCTAVES + 2 };
+/* The bin of |x| is the bits of the float |x| without the last HISTOGRAM_SHIFT, less HISTOGRAM_FIRST, plus 1:
+ * the exponent and 6 bits of the mantissa. HISTOGRAM_FIRST: of 2⁻²⁴. */
+enum { HISTOGRAM_SHIFT = 23 - 6, HISTOGRAM_FIRST = (127 - HISTOGRAM_OCTAVES / 2) * HISTOGRAM_STEPS };
 
 /* Counts n magnitudes; NaN counts as infinite. */
 void histogram_add(size_t n, int64_t count[HISTOGRAM_BINS], const float x[n]);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* moments.c -- see moments.h */
 #include "calib/moments.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "calib/histogram.h"
+#include "device/device_open.h"
 #include "num/bf16.h"
 #include "num/half.h"
 #include "num/linalg.h"
@@ -21,8 +23,108 @@ struct moments moments_make(size_t in, bool products)
 		.absmax = xalloc(in, sizeof(float)), .histogram = xalloc(HISTOGRAM_BINS, sizeof(int64_t)) };
 }
 
+/* ---- sums on a device ---- */
+
+static void free_remote(struct moments *h)
+{
+	struct device_moments *r = h->remote;
+
+	if (!r)
+		return;
+	device_free(h->device, r->sum);
+	device_free(h->device, r->absolute), device_free(h->device, r->fourth);
+	device_free(h->device, r->absmax);
+	device_free(h->device, r->histogram);
+	free(r);
+	h->remote = NULL;
+}
+
+static void *zeros(const struct device *d, size_t bytes)
+{
+	void *x = device_memory(d, bytes, 1);
+
+	d->clear(x, bytes);
+	return x;
+}
+
+void moments_add_remote(struct moments *h, const struct device *d, enum half_type type, size_t rows,
+	const float *x)
+{
+	const size_t n = h->in;
+	struct device_moments *r = h->remote;
+
+	moments_drop(h);
+	if (!r) {
+		h->device = d;
+		h->remote = r = xalloc(1, sizeof *r);
+		*r = (struct device_moments){ .in = n, .bins = HISTOGRAM_BINS, .shift = HISTOGRAM_SHIFT,
+			.first = HISTOGRAM_FIRST };
+		r->sum = h->sum ? zeros(d, n * n * sizeof *r->sum) : NULL;
+		r->absolute = zeros(d, n * sizeof *r->absolute);
+		r->fourth = zeros(d, n * sizeof *r->fourth);
+		r->absmax = zeros(d, n * sizeof *r->absmax);
+		r->histogram = zeros(d, HISTOGRAM_BINS * sizeof *r->histogram);
+	}
+	d->moments(r, type == HALF_BF16 ? DEVICE_BF16 : DEVICE_F32, rows, x);
+	h->count += rows;
+}
+
+/* Downloads n numbers of `size` bytes; free() them. */
+static void *fetched(const struct device *d, const void *x, size_t n, size_t size)
+{
+	void *y = xalloc(n, size);
+
+	d->download(y, x, n * size);
+	return y;
+}
+
+/* y += n numbers of the device, which become 0 there. */
+static void take(const struct device *d, size_t n, double *y, double *x)
+{
+	double *own = fetched(d, x, n, sizeof *own);
+
+	for (size_t i = 0; i < n; i++)
+		y[i] += own[i];
+	d->clear(x, n * sizeof *x);
+	free(own);
+}
+
+void moments_fetch(struct moments *h)
+{
+	const struct device_moments *r = h->remote;
+	const size_t n = h->in;
+	float *absmax;
+	int64_t *count;
+
+	if (!r)
+		return;
+	take(h->device, n, h->absolute, r->absolute);
+	take(h->device, n, h->fourth, r->fourth);
+	absmax = fetched(h->device, r->absmax, n, sizeof *absmax);
+	for (size_t i = 0; i < n; i++)
+		h->absmax[i] = absmax[i] > h->absmax[i] ? absmax[i] : h->absmax[i];
+	count = fetched(h->device, r->histogram, HISTOGRAM_BINS, sizeof *count);
+	for (size_t b = 0; b < HISTOGRAM_BINS; b++)
+		h->histogram[b] += count[b];
+	h->device->clear(r->histogram, HISTOGRAM_BINS * sizeof *count);
+	free(absmax), free(count);
+}
+
+/* Σ x xᵀ of a device, as the whole matrix. */
+static float *fetched_hessian(const struct moments *h)
+{
+	const size_t n = h->in;
+	float *whole = device_memory(h->device, n * n, sizeof *whole), *y;
+
+	h->device->symmetric(n, whole, h->remote->sum);
+	y = fetched(h->device, whole, n * n, sizeof *y);
+	device_free(h->device, whole);
+	return y;
+}
+
 void moments_free(struct moments *h)
 {
+	free_remote(h);
 	free(h->sum);
 	free(h->absolute), free(h->fourth);
 	free(h->absmax);
@@ -127,36 +229,40 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 		h->histogram[b] = (int64_t)((uint64_t)h->histogram[b] + (uint64_t)other->histogram[b]);
 }
 
-static void check_finite(const struct moments *h, const char *file, const char *layer)
+static void check_finite(size_t n, const float h[n][n], const char *file, const char *layer)
 {
-	const size_t n = h->in;
+	size_t bad = n;
 
-	for (size_t i = 0; i < n; i++) {
-		const double square = h->sum[i * n + i];
-
-		if (square < 0 || !isfinite((float)square))
+	for (size_t i = 0; i < n; i++)
+		if (h[i][i] < 0 || !isfinite(h[i][i]))
 			die("%s: %s: input %zu: the sum of squares is %g: "
-				"numbers overflow, or the sum is damaged", file, layer, i, square);
-	}
+				"numbers overflow, or the sum is damaged", file, layer, i, (double)h[i][i]);
+	#pragma omp parallel for num_threads(threads) if (n * n > FEW) schedule(static) reduction(min : bad)
 	for (size_t i = 0; i < n; i++) {
-		double not_finite = 0;
+		float not_finite = 0;
 
 		for (size_t j = i; j < n; j++)
-			not_finite += h->sum[i * n + j] - h->sum[i * n + j];
-		if (not_finite != 0)
-			die("%s: %s: row %zu of the sum of x x^T is not finite", file, layer, i);
+			not_finite += h[i][j] - h[i][j];
+		bad = not_finite != 0 && i < bad ? i : bad;
 	}
+	if (bad < n)
+		die("%s: %s: row %zu of the sum of x x^T is not finite", file, layer, bad);
 }
 
 struct hessian moments_hessian(struct moments *h, const char *file, const char *layer)
 {
 	const size_t n = h->in;
 
+	moments_fetch(h);
 	if (!h->hessian) {
-		check_finite(h, file, layer);
-		h->hessian = xalloc(n * n, sizeof *h->hessian);
 		h->mean_abs = xalloc(n, sizeof *h->mean_abs);
-		linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
+		if (h->remote) {
+			h->hessian = fetched_hessian(h);
+		} else {
+			h->hessian = xalloc(n * n, sizeof *h->hessian);
+			linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
+		}
+		check_finite(n, (const float (*)[n])h->hessian, file, layer);
 		for (size_t i = 0; i < n; i++)
 			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
 	}
@@ -175,6 +281,7 @@ void moments_join(struct moments *h, const struct moments *other)
 {
 	const size_t n = h->in;
 
+	assert(!h->remote && !other->remote);	/* such sums have one modality and no prior */
 	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {

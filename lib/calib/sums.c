@@ -96,10 +96,20 @@ static void add_by_modality(struct sums *s, enum half_type type, const struct ba
 	free(own), free(sequence);
 }
 
+/* Adds the rows of a device, sequence by sequence. */
+static void add_remote(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
+{
+	for (size_t i = 0; i < batch->sequences; i++)
+		moments_add_remote(s->moments, s->device, type, batch->sequence[i].length,
+			x + batch->sequence[i].first * s->in);
+}
+
 void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x,
 	struct workspace *rounded)
 {
-	if (s->modalities > 1 && batch->modality)
+	if (s->in && s->device)
+		add_remote(s, type, batch, x);
+	else if (s->modalities > 1 && batch->modality)
 		add_by_modality(s, type, batch, x, rounded);
 	else if (s->in)
 		add_batch(s->moments, type, batch, x, rounded);
@@ -133,6 +143,8 @@ struct sums *sums_prior(const struct sums *s)
 
 struct moments *sums_total(struct sums *s)
 {
+	for (size_t m = 0; m < s->modalities; m++)
+		moments_fetch(&s->moments[m]);
 	for (size_t m = 1; m < s->modalities; m++) {
 		moments_join(s->moments, &s->moments[m]);
 		moments_free(&s->moments[m]);

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include "calib/hessian.h"
 #include "calib/moments.h"
+#include "device/device.h"
 #include "forward/batch.h"
 #include "forward/projection.h"
 #include "num/half.h"
@@ -30,6 +31,7 @@ struct sums {
 	size_t modalities;		/* 1: not divided by modality */
 	struct moments *moments;	/* [modalities] */
 	struct sums *prior;		/* of 1 modality, not owned; NULL: the layer is no expert */
+	const struct device *device;	/* where the rows are that sums_add() receives; NULL: here */
 	bool partial;			/* other files have the rest: zero tokens are no error */
 	struct hessian mixed;		/* of sums_mixed(), until sums_drop() */
 	char *written;			/* group of the output with these sums, or NULL */

@@ -7,18 +7,21 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "device/device_open.h"
 #include "forward/activation.h"
+#include "forward/block_private.h"
 #include "num/linalg.h"
 
 enum { ROWS = 16, FEW = 1 << 16 };	/* FEW: numbers, up to which one thread is faster */
 
 /* The norm `name` of the block; name NULL (the architecture has no such norm): an empty one. */
 static struct norm block_norm(const struct part *part, const struct stack *s, size_t index,
-	const char *name, size_t width)
+	const char *name, size_t width, const struct device *d)
 {
 	char *path = name ? stack_path(s, index, name) : NULL;
 	struct norm y = path ? norm_read(part, path, s, width) : (struct norm){ .n = 0 };
 
+	norm_move(&y, d);
 	free(path);
 	return y;
 }
@@ -43,11 +46,13 @@ static void fill(struct block *b, const struct part *part, const struct stack *s
 
 	b->stack = s;
 	b->index = index;
+	block_device_check(b, part_name(part));
 	for (int i = 0; i < NORM_POSITIONS; i++)
-		b->norm[i] = block_norm(part, s, index, s->arch->norm[i], s->hidden);
+		b->norm[i] = block_norm(part, s, index, s->arch->norm[i], s->hidden,
+			b->execution->device);
 	for (int i = 0; i < 2; i++)
 		b->head_norm[i] = block_norm(part, s, index, s->arch->head_norm[i],
-			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim);
+			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim, b->execution->device);
 	if (s->heads)
 		read_hadamard(&b->hadamard, part, s, index);
 	else
@@ -138,34 +143,49 @@ size_t work_size(const struct stack *s, size_t tokens, size_t piece)
 		middle_size(s, tokens, piece)) * sizeof(float);
 }
 
-struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
+struct work work_on(const struct device *d, const struct stack *s, size_t tokens, size_t piece,
+	size_t positions)
 {
-	struct work w = { .stack = s, .tokens = tokens, .piece = piece };
+	struct work w = { .stack = s, .tokens = tokens, .piece = piece, .device = d, .input.device = d };
 
-	w.rotary = rotary_make(s, positions);
-	w.normed = xalloc(tokens, stack_in(s, PROJECTION_GATE_UP) * sizeof *w.normed);
-	w.wide = xalloc(wide_size(s, tokens, piece), sizeof *w.wide);
-	w.middle = xalloc(middle_size(s, tokens, piece), sizeof *w.middle);
+	w.rotary = rotary_make(s, positions, d);
+	w.normed = device_memory(d, tokens, stack_in(s, PROJECTION_GATE_UP) * sizeof *w.normed);
+	w.wide = device_memory(d, wide_size(s, tokens, piece), sizeof *w.wide);
+	w.middle = device_memory(d, middle_size(s, tokens, piece), sizeof *w.middle);
 	if (s->parallel && s->arch->norm[BEFORE_MLP])
-		w.second = xalloc(tokens, s->hidden * sizeof *w.second);
+		w.second = device_memory(d, tokens, s->hidden * sizeof *w.second);
 	if (s->arch->norm[AFTER_ATTENTION] || s->arch->norm[AFTER_MLP])
-		w.branch = xalloc(tokens, s->hidden * sizeof *w.branch);
+		w.branch = device_memory(d, tokens, s->hidden * sizeof *w.branch);
+	if (d) {
+		w.hidden = device_memory(d, tokens, s->hidden * sizeof *w.hidden);
+		w.place = device_memory(d, tokens, (AXES + 1) * sizeof *w.place);
+	}
 	w.position = xalloc(tokens, sizeof *w.position);
 	w.rows = xalloc(tokens, sizeof *w.rows);
 	w.routing = routing_make(s, piece);
 	return w;
 }
 
+struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions)
+{
+	return work_on(NULL, s, tokens, piece, positions);
+}
+
 void work_free(struct work *w)
 {
 	rotary_free(&w->rotary);
-	free(w->normed);
-	free(w->wide);
-	free(w->middle);
-	free(w->second);
-	free(w->branch);
+	device_free(w->device, w->normed);
+	device_free(w->device, w->wide);
+	device_free(w->device, w->middle);
+	device_free(w->device, w->second);
+	device_free(w->device, w->branch);
+	if (w->device) {
+		device_free(w->device, w->hidden);
+		device_free(w->device, w->place);
+		device_free(w->device, w->matrix);
+	}
 	free(w->position);
-	free(w->input.memory);
+	workspace_free(&w->input);
 	free(w->rows);
 	routing_free(&w->routing);
 	*w = (struct work){ 0 };
@@ -226,6 +246,10 @@ static void attend(const struct block *b, struct work *w, const struct batch *ba
 	size_t stride = stack_out(s, ROLE_QKV), d = s->head_dim;
 	const size_t axes = batch->position && batch->axes ? batch->axes : 1;
 
+	if (w->device) {
+		block_device_attend(b, w, batch);
+		return;
+	}
 	#pragma omp parallel for num_threads(threads) if (batch->rows * stride > FEW) schedule(static, ROWS)
 	for (size_t t = 0; t < batch->rows; t++)
 		place_row(b, w, position + t * axes, axes, w->wide + t * stride);
@@ -266,6 +290,10 @@ static void add_normed(const struct block_pass *p, const struct norm *norm, size
 	size_t n = p->b->stack->hidden;
 
 	norm_apply(norm, m, (float (*)[n])p->w->branch, (const float (*)[n])p->w->branch);
+	if (p->w->device) {
+		p->w->device->add(m, n, n, x, p->w->branch, false);
+		return;
+	}
 	#pragma omp parallel for num_threads(threads) if (m * n > FEW) schedule(static, ROWS)
 	for (size_t i = 0; i < m; i++)
 		for (size_t j = i * n; j < (i + 1) * n; j++)
@@ -284,6 +312,17 @@ static bool add_branch(const struct block_pass *p, enum projection_name name, en
 	if (norm->n)
 		add_normed(p, norm, m, x);
 	return true;
+}
+
+/* w->middle = the activation of m rows of w->wide. */
+static void run_activation(const struct stack *s, struct work *w, size_t m)
+{
+	const size_t width = stack_width(s, PROJECTION_GATE_UP);
+
+	if (w->device)
+		w->device->activate(s->activation, m, s->intermediate, width, w->middle, w->wide);
+	else
+		mlp_activate(s->activation, m, s->intermediate, width, w->middle, w->wide);
 }
 
 /* An MLP that is a mixture: the router and the shared expert for all tokens, then the chosen experts. */
@@ -342,8 +381,7 @@ static void run_mlp(const struct block_pass *p, size_t first, size_t m, float *x
 	}
 	if (!project(p, PROJECTION_GATE_UP, first, m, w->wide, input, false))
 		return;
-	mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle,
-		w->wide);
+	run_activation(s, w, m);
 	if (add_branch(p, PROJECTION_DOWN, AFTER_MLP, first, m, x) && last)
 		norm_rows(p, BEFORE_MLP, m, x, x);
 }
@@ -418,8 +456,7 @@ void block_project(const struct block *b, struct work *w, const struct batch *ba
 			return;
 		if (single)
 			continue;
-		mlp_activate(s->activation, m, s->intermediate, stack_width(s, PROJECTION_GATE_UP), w->middle,
-			w->wide);
+		run_activation(s, w, m);
 		if (!project(&p, PROJECTION_DOWN, i, m, y + i * out, w->middle, false))
 			return;
 	}

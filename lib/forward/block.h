@@ -59,16 +59,24 @@ struct work {
 	const struct stack *stack;
 	size_t tokens;
 	size_t piece;			/* tokens that pass the MLP at once; experts with an observer: all */
+	const struct device *device;	/* whose memory it is; NULL: the processor's */
 	struct rotary rotary;
 	float *normed, *wide, *middle;
 	float *second;			/* [tokens][hidden] MLP input of a parallel block with its own norm */
 	float *branch;			/* [tokens][hidden] output of a residual branch, before its norm */
+	float *hidden;			/* [tokens][hidden] on a device: of a chunk */
 	int32_t *position;
+	int32_t *place;			/* on a device: [tokens][AXES] positions, [tokens] indices */
+	size_t order;			/* on a device: of the Hadamard matrix of queries and keys */
+	float *matrix;
 	struct workspace input;
 	struct routing routing;
 	struct attention_rows *rows;
 };
 struct work work_make(const struct stack *s, size_t tokens, size_t piece, size_t positions);
+/* The same in the memory of a device; NULL: of the processor. */
+struct work work_on(const struct device *d, const struct stack *s, size_t tokens, size_t piece,
+	size_t positions);
 void work_free(struct work *w);
 /* Bytes of its largest members: normed, wide and middle. */
 size_t work_size(const struct stack *s, size_t tokens, size_t piece);

@@ -10,6 +10,7 @@
 #define FORWARD_EXECUTION_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "device/device.h"
 #include "io/part.h"
 #include "model/cache_format.h"
 #include "model/layer.h"
@@ -21,10 +22,11 @@ struct execution {
 	size_t modalities;		/* of the tokens; 0, 1: text only */
 	bool exact_inputs;		/* inputs are not rounded, even if layers specify it */
 	struct cache_format cache;	/* of keys and values, from cache_use() */
+	const struct device *device;	/* where blocks run (device/device_open.h); NULL: the processor */
 };
 
 /* Fatal error if the layer has static input scales for fewer modalities than the tokens have. A visual layer
  * has tokens of one modality only and is not checked. With exact_inputs, the layer's rounding of inputs is
- * removed. */
+ * removed. Fatal error if the device does not run such a layer. */
 void execution_layer(const struct execution *e, const struct part *part, struct layer *l, bool visual);
 #endif

@@ -13,8 +13,8 @@
 
 /* Constants, not options, since results depend on them. TOKENS: of a chunk, and of a piece of it in an MLP.
  * TOKENS_OBSERVED: of a chunk of experts, of a projector or of the head with an observer, and of the chunks
- * that a thread takes for a group. */
-enum { TOKENS = 512, TOKENS_OBSERVED = 2048 };
+ * that a thread takes for a group. TOKENS_DEVICE: of a chunk on a device. */
+enum { TOKENS = 512, TOKENS_OBSERVED = 2048, TOKENS_DEVICE = 8192 };
 /* Most bytes of workspaces and collected inputs, of all threads together. */
 static const size_t SIDE_BY_SIDE = (size_t)4 << 30;
 
@@ -37,7 +37,15 @@ struct forward *forward_open(const struct config *c, const struct execution *e, 
 		die("%s: /position: is missing, expected frames, rows and columns (images-import)", w->name);
 	if (w->images && !c->vision.class)
 		die("%s: /images: the model reads no images", w->name);
+	if (e->device && (w->images || w->modality))
+		die("%s: tokens with images run on the processor only (--device cpu), not on %s", w->name,
+			e->device->name);
+	if (e->device && e->cache.format.kind)
+		die("a format of keys and values runs on the processor only (--device cpu), not on %s",
+			e->device->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);
+	if (e->device)
+		e->device->pin(f->hidden.x, f->hidden.bytes);
 	if (w->images)
 		f->images = images_open(c, e, w, memory);
 	return f;
@@ -56,6 +64,8 @@ void forward_close(struct forward *f)
 {
 	if (f->block)
 		block_free(f->block);
+	if (f->execution->device)
+		f->execution->device->unpin(f->hidden.x);
 	hidden_free(&f->hidden);
 	if (f->images)
 		images_close(f->images);
@@ -82,7 +92,7 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 	free_works(f);
 	f->work = xalloc(n, sizeof *f->work);
 	for (f->works = 0; f->works < n; f->works++)
-		f->work[f->works] = work_make(s, tokens, piece, windows_of(f)->positions);
+		f->work[f->works] = work_on(f->execution->device, s, tokens, piece, windows_of(f)->positions);
 }
 
 /* Windows that pass a block together. */
@@ -113,14 +123,20 @@ static void run_chunk(struct forward *f, struct work *w, struct chunk k, struct 
 	const struct hidden *h = all == f->windows ? &f->hidden : &f->images->hidden;
 	struct sequence *sequence = xalloc(k.n, sizeof *sequence);
 	struct batch batch = windows_batch(all, k.first, k.n, sequence);
+	const struct device *d = f->execution->device;
+	const size_t bytes = batch.rows * h->width * sizeof *h->x;
 	float *x = h->x + all->sequence[k.first].first * h->width;
 
 	#pragma omp critical
 	progress(b->stack->arch->blocks + 1, (b->stack->first + b->index) * all->n + k.first,
 		f->config->blocks * all->n);
-	if (b->stack->arch->projector)
+	if (b->stack->arch->projector) {
 		images_project(f->images, b, w, k.first, k.n, stage, observer);
-	else
+	} else if (d) {
+		d->upload(w->hidden, x, bytes);
+		block_stage(b, w, &batch, (float (*)[h->width])w->hidden, stage, observer);
+		d->download(x, w->hidden, bytes);
+	} else
 		block_stage(b, w, &batch, (float (*)[h->width])x, stage, observer);
 	free(sequence);
 }
@@ -180,17 +196,18 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 	const struct stack *s = f->block->stack;
 	/* their inputs are not collected: all threads work on one chunk */
 	const bool in_order = observer && (s->arch->projector || stack_sparse(s, f->block->index));
-	const bool collected = observer && observer->on_input && !in_order;
-	struct chunks all = chunks_of(windows_of(f), in_order ? TOKENS_OBSERVED : TOKENS);
-	const size_t piece = in_order ? all.tokens : min(TOKENS, all.tokens);
+	const bool on_device = f->execution->device, collected = observer && observer->on_input && !in_order;
+	struct chunks all = chunks_of(windows_of(f), on_device ? TOKENS_DEVICE :
+		in_order ? TOKENS_OBSERVED : TOKENS);
+	const size_t piece = in_order || on_device ? all.tokens : min(TOKENS, all.tokens);
 	const size_t each = max(1, TOKENS_OBSERVED / all.tokens);	/* chunks of a thread in a group */
 	const size_t bytes = work_size(s, all.tokens, piece) +
 		(collected ? each * all.tokens * collection_size(f->block, stage.to) : 0);
-	const bool side_by_side = !in_order && all.n >= (size_t)threads && (!collected ||
+	const bool side_by_side = !in_order && !on_device && all.n >= (size_t)threads && (!collected ||
 		bytes <= SIDE_BY_SIDE / (size_t)threads);
 
 	make_works(f, s, side_by_side ? (size_t)threads : 1, all.tokens, piece);
-	if (in_order)
+	if (in_order || on_device)
 		run_chunks(f, &all, 0, all.n, false, stage, observer);
 	else if (collected)
 		run_observed(f, &all, side_by_side, each, stage, observer);

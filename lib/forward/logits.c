@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "forward/logits_private.h"
 #include "forward/score.h"
 
 /* Constants, not options, since results depend on them: rows and entries of the vocabulary of a tile of
@@ -76,10 +77,14 @@ void logits_tiles(size_t models, struct forward *const f[models], const struct h
 	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
 	void *weight[MODELS];
 
-	for (size_t k = 0; k < models; k++) {
+	for (size_t k = 0; k < models; k++)
 		forward_head(f[k], h[k], NULL);
-		weight[k] = xalloc(head_workspace(h[k], min(HEAD_WEIGHTS, vocab)), 1);
+	if (f[0]->execution->device) {
+		logits_device_tiles(models, f, h, visit, arg);
+		return;
 	}
+	for (size_t k = 0; k < models; k++)
+		weight[k] = xalloc(head_workspace(h[k], min(HEAD_WEIGHTS, vocab)), 1);
 	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
 		progress("head", v, vocab);
 		for (size_t k = 0; k < models; k++)

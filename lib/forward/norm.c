@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "device/device_open.h"
 #include "model/layer.h"
 #include "num/vector.h"
 
@@ -35,14 +36,29 @@ struct norm norm_read(const struct part *part, const char *path, const struct st
 
 void norm_free(struct norm *n)
 {
-	free(n->gain);
-	free(n->shift);
+	device_free(n->device, n->gain);
+	device_free(n->device, n->shift);
 	*n = (struct norm){ 0 };
+}
+
+void norm_move(struct norm *n, const struct device *d)
+{
+	float *gain = n->gain, *shift = n->shift;
+
+	if (!d || !n->n)
+		return;
+	n->device = d;
+	n->gain = device_copy(d, gain, n->n * sizeof *gain);
+	n->shift = device_copy(d, shift, n->n * sizeof *shift);
+	free(gain), free(shift);
 }
 
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n])
 {
-	if (n->kind == NORM_RMS)
+	if (n->device)
+		n->device->norm(&(struct device_norm){ n->kind == NORM_LAYER, n->eps, n->gain, n->shift },
+			(struct device_rows){ m, 1, n->n, n->n }, y[0], x[0]);
+	else if (n->kind == NORM_RMS)
 		vector_rmsnorm(m, n->n, y, x, n->gain, n->shift, n->eps);
 	else
 		vector_layernorm(m, n->n, y, x, n->gain, n->shift, n->eps);

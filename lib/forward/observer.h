@@ -2,15 +2,18 @@
 /* observer.h -- callbacks on the inputs of linear layers */
 #ifndef FORWARD_OBSERVER_H
 #define FORWARD_OBSERVER_H
+#include <stdbool.h>
 #include <stddef.h>
 #include "forward/batch.h"
 #include "model/config.h"
 
 /*
  * on_input() receives the input x[rows][in] of a projection for rows first .. first + rows - 1 of a batch,
- * after an online Hadamard and before any rounding of activations. forward_part() and forward_stage() pass
- * whole batches. For the head, `block` is the number of blocks. on_input NULL: no callback. In a mixture of
- * experts, windows are then still grouped as for one, since results depend on the groups.
+ * after an online Hadamard and before any rounding of activations. If the model runs on a device, x is a copy
+ * here or, with on_device, in the memory of the device; that of the head is always here. forward_part() and
+ * forward_stage() pass whole batches. For the head, `block` is the number of blocks. on_input NULL: no
+ * callback. In a mixture of experts, windows are then still grouped as for one, since results depend on the
+ * groups.
  *
  * In a mixture of experts, on_input() receives the inputs of projections that all tokens pass.
  * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order.
@@ -22,6 +25,7 @@ struct observer {
 	void (*on_input)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
 		size_t first, size_t rows, size_t in, const float *x);
 	void *arg;
+	bool on_device;
 	void (*on_expert_input)(void *arg, size_t block, enum projection_name projection, size_t expert,
 		size_t rows, size_t in, const float *x);
 	size_t (*extra_tokens)(void *arg, size_t block, size_t expert);

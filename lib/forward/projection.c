@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
+#include "device/device_open.h"
+#include "forward/projection_device.h"
 #include "model/layer_ref.h"
 
 enum { FEW_NUMBERS = 1 << 16 };	/* up to which one thread is faster */
@@ -57,9 +59,13 @@ void projection_set(struct projection *s, size_t i, const struct linear *l)
 	release_weights(s, i, 1);
 	s->layer[i].linear = *l;
 	online_rotation(&s->after[i], l->out, &l->rotation_out);
+	set_bias(s, i);
+	if (s->device) {
+		projection_upload(s, i, 1);
+		return;
+	}
 	s->product[i] = product_choose(&s->layer[i].linear, s->type, s->rows);
 	prepare_weights(s, i, 1);
-	set_bias(s, i);
 }
 
 /* The input is rotated once for all layers. */
@@ -105,6 +111,7 @@ static void projection_begin(struct projection *s, const struct execution *e, si
 	s->block = block;
 	s->type = e->compute_type;
 	s->rows = e->rows;
+	s->device = e->device;
 	s->in = in;
 }
 
@@ -138,9 +145,12 @@ void projection_patch(struct projection *s, const struct part *part, const struc
 
 void projection_prepare(struct projection *s)
 {
-	prepare_weights(s, 0, s->layers);
+	if (!s->device)
+		prepare_weights(s, 0, s->layers);
 	for (size_t i = 0; i < s->layers; i++)
 		set_bias(s, i);
+	if (s->device)
+		projection_upload(s, 0, s->layers);
 }
 
 void projection_read(struct projection *s, const struct part *part, const struct config *c,
@@ -156,6 +166,7 @@ void projection_empty(struct projection *s)
 	struct online after[LINEARS];
 
 	release_weights(s, 0, s->layers);
+	projection_drop(s, false);
 	for (size_t i = 0; i < s->layers; i++)
 		layer_free(&s->layer[i]);
 	free(s->bias);
@@ -163,13 +174,15 @@ void projection_empty(struct projection *s)
 	for (size_t i = 0; i < LINEARS; i++)
 		s->after[i].signs = NULL;
 	memcpy(after, s->after, sizeof after);
-	*s = (struct projection){ .bytes = s->bytes, .memory = s->memory, .online = s->online };
+	*s = (struct projection){ .bytes = s->bytes, .memory = s->memory, .online = s->online,
+		.device = s->device, .on_device = s->on_device };
 	memcpy(s->after, after, sizeof after);
 }
 
 void projection_free(struct projection *s)
 {
 	projection_empty(s);
+	projection_drop(s, true);
 	online_free(&s->online);
 	for (size_t i = 0; i < LINEARS; i++)
 		online_free(&s->after[i]);
@@ -180,11 +193,17 @@ void projection_free(struct projection *s)
 void *workspace_of(struct workspace *w, size_t bytes)
 {
 	if (w->bytes < bytes) {
-		free(w->memory);
-		w->memory = xalloc(bytes, 1);
+		device_free(w->device, w->memory);
+		w->memory = device_memory(w->device, bytes, 1);
 		w->bytes = bytes;
 	}
 	return w->memory;
+}
+
+void workspace_free(struct workspace *w)
+{
+	device_free(w->device, w->memory);
+	*w = (struct workspace){ 0 };
 }
 
 /* Number of layers from i on that are one product with layer i. */
@@ -248,13 +267,20 @@ static const float *rotate(const struct projection *s, size_t m, const float *x,
 const float *projection_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace)
 {
+	if (s->device)
+		return projection_device_rotate(s, m, x, workspace);
 	return rotate(s, m, x, 0, workspace);
 }
 
 void projection_observe(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	const float *x, struct workspace *workspace, const struct observer *observer)
 {
-	observe(observer, s->block, s->name, batch, first, m, s->in, projection_rotate(s, m, x, workspace));
+	const float *rotated = projection_rotate(s, m, x, workspace);
+
+	if (s->device)
+		projection_device_observe(s, batch, first, m, rotated, observer);
+	else
+		observe(observer, s->block, s->name, batch, first, m, s->in, rotated);
 }
 
 /* Computes layer i with a rotation of outputs. z: memory for the outputs before the inverse rotation. */
@@ -333,6 +359,13 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,
 	const struct observer *observer, bool add)
 {
+	if (s->device) {
+		const float *rotated = projection_device_rotate(s, m, x[0], workspace);
+
+		projection_device_observe(s, batch, first, m, rotated, observer);
+		projection_device_apply(s, m, stride, y[0], rotated, add);
+		return;
+	}
 	if (!batch->apart) {
 		apply(s, batch, first, m, stride, y, x, workspace, observer, add);
 		return;

@@ -6,6 +6,8 @@
  * (product/product.h). Layers with the same rounding of inputs share the prepared input. Layers whose weights
  * can be one matrix are one product.
  *
+ * On a device, inputs, outputs and the workspace are in its memory, and observers receive such inputs.
+ *
  * Calling sequence: projection_read() on a zeroed struct; projection_apply() for each batch;
  * projection_empty() before other layers are read; projection_free(). Bad members of a layer are fatal
  * errors.
@@ -14,6 +16,7 @@
 #define FORWARD_PROJECTION_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "device/device.h"
 #include "forward/batch.h"
 #include "forward/execution.h"
 #include "forward/observer.h"
@@ -23,6 +26,7 @@
 #include "model/layer.h"
 #include "product/product.h"
 
+struct device_projection;
 struct projection {
 	enum projection_name name;
 	size_t block;			/* number in the model */
@@ -37,6 +41,8 @@ struct projection {
 	float *bias;			/* [out] or NULL */
 	struct online online;		/* rotation of inputs */
 	struct online after[LINEARS];	/* of each layer's outputs; its inverse precedes the bias */
+	const struct device *device;	/* where it is multiplied; NULL: the processor */
+	struct device_projection *on_device;
 };
 
 /* Reads the layers of a projection of block `index` of a stack; none if the block has no such projection. The
@@ -59,12 +65,14 @@ void projection_free(struct projection *s);
  * same. */
 void projection_set(struct projection *s, size_t i, const struct linear *l);
 
-/* Memory that grows on demand, without keeping its contents. free() the member `memory`. */
+/* Memory that grows on demand, without keeping its contents. */
 struct workspace {
 	size_t bytes;
 	void *memory;
+	const struct device *device;	/* whose memory it is; NULL: the processor's */
 };
 void *workspace_of(struct workspace *w, size_t bytes);
+void workspace_free(struct workspace *w);
 
 /* Returns the m rows of input that are observed, rounded and multiplied: x, or its rotation in the workspace.
  */

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include "base/error.h"
+#include "device/device_open.h"
 
 struct rope rope_make(size_t positions, size_t half, const double frequency[half], double scale,
 	bool interleaved)
 {
 	struct rope r = { positions, half, interleaved, xalloc(positions * half, sizeof(float)),
-		xalloc(positions * half, sizeof(float)), NULL };
+		xalloc(positions * half, sizeof(float)), NULL, NULL };
 
 	for (size_t p = 0; p < positions; p++)
 		for (size_t i = 0; i < half; i++) {
@@ -21,9 +22,24 @@ struct rope rope_make(size_t positions, size_t half, const double frequency[half
 
 void rope_free(struct rope *r)
 {
-	free(r->cosine);
-	free(r->sine);
+	device_free(r->device, r->cosine);
+	device_free(r->device, r->sine);
+	if (r->device)
+		device_free(r->device, (void *)(uintptr_t)r->axis);
 	*r = (struct rope){ 0 };
+}
+
+/* Moves the tables to a device. */
+static void rope_move(struct rope *r, const struct device *d)
+{
+	const size_t bytes = r->positions * r->half * sizeof(float);
+	float *cosine = r->cosine, *sine = r->sine;
+
+	r->device = d;
+	r->cosine = device_copy(d, cosine, bytes);
+	r->sine = device_copy(d, sine, bytes);
+	r->axis = device_copy(d, r->axis, r->half);
+	free(cosine), free(sine);
 }
 
 void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, size_t head_dim,
@@ -52,7 +68,7 @@ void rope_rotate(const struct rope *r, const int32_t position[], size_t heads, s
 		}
 }
 
-struct rotary rotary_make(const struct stack *s, size_t positions)
+struct rotary rotary_make(const struct stack *s, size_t positions, const struct device *d)
 {
 	const int settings = !s->rotary ? 0 : s->arch->local_theta_key ? ROPES : 1;
 	double *frequency = xalloc(s->rotary, sizeof *frequency);
@@ -64,6 +80,8 @@ struct rotary rotary_make(const struct stack *s, size_t positions)
 		r.rope[i] = rope_make(positions, s->rotary / 2, frequency, scale,
 			s->arch->rotary_interleaved);
 		r.rope[i].axis = s->axis;
+		if (d)
+			rope_move(&r.rope[i], d);
 	}
 	free(frequency);
 	return r;
@@ -83,4 +101,16 @@ void rotary_apply(const struct rotary *r, size_t block, const int32_t position[]
 	if (s->rotary)
 		rope_rotate(&r->rope[stack_rope(s, block)], axes < 2 && s->axes > 1 ? same : position,
 			s->heads + s->kv_heads, s->head_dim, (float (*)[s->head_dim])row);
+}
+
+void rotary_rows(const struct rotary *r, size_t block, const int32_t position[], size_t axes, size_t m,
+	size_t stride, float *x)
+{
+	const struct stack *s = r->stack;
+	const struct rope *own = s->rotary ? &r->rope[stack_rope(s, block)] : NULL;
+
+	if (own)
+		own->device->rope(&(struct device_rope){ m, stride, s->heads + s->kv_heads, s->head_dim,
+			own->half, own->interleaved, own->cosine, own->sine,
+			axes < s->axes ? NULL : own->axis, position, axes }, x);
 }

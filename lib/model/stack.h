@@ -10,15 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "model/activation_names.h"
 #include "model/architecture.h"
 #include "model/rope.h"
-
-enum activation {
-	ACTIVATION_SILU, ACTIVATION_GELU, ACTIVATION_GELU_TANH, ACTIVATION_QUICK_GELU, ACTIVATION_RELU,
-	ACTIVATION_GELU_10, ACTIVATION_HARDSWISH, ACTIVATION_LAPLACE, ACTIVATION_LEAKY_RELU,
-	ACTIVATION_LINEAR, ACTIVATION_MISH, ACTIVATION_RELU2, ACTIVATION_RELU6, ACTIVATION_SIGMOID,
-	ACTIVATION_SQRTSOFTPLUS, ACTIVATION_TANH, ACTIVATIONS
-};
 
 struct stack {
 	const struct architecture *arch;

@@ -14,8 +14,7 @@
 
 enum { TILE = 256 };
 
-/* Factors of the damping that are tried in turn, each on the undamped H. */
-static const double ladder[] = { 1, 2, 5, 10, 20, 50, 100 };
+const double factor_ladder[FACTOR_STEPS] = { 1, 2, 5, 10, 20, 50, 100 };
 
 enum status factor_check(size_t n, const float h[n * n], size_t *index)
 {
@@ -134,17 +133,23 @@ static void reverse(size_t n, float a[n * n])
 	}
 }
 
+double factor_mean(size_t n, size_t live, const float h[n * n], const int32_t column[live])
+{
+	double mean = 0;
+
+	for (size_t i = 0; i < live; i++)
+		mean += h[(size_t)column[i] * (n + 1)];
+	return mean / (live ? (double)live : 1);
+}
+
 enum status factor_run(size_t n, size_t live, float r[live * live], double *mean, double *lambda,
 	size_t *index, const float h[n * n], const int32_t column[live], double damp)
 {
 	size_t info = 1;
 
-	*mean = 0;
-	for (size_t i = 0; i < live; i++)
-		*mean += h[(size_t)column[i] * (n + 1)];
-	*mean /= live ? (double)live : 1;
-	for (size_t i = 0; info && i < sizeof ladder / sizeof *ladder; i++) {
-		*lambda = damp * ladder[i];
+	*mean = factor_mean(n, live, h, column);
+	for (size_t i = 0; info && i < FACTOR_STEPS; i++) {
+		*lambda = damp * factor_ladder[i];
 		fill(n, live, r, h, column, *mean, *lambda);
 		info = factorize(live, r);
 	}

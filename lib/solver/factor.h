@@ -32,6 +32,11 @@ enum status factor_check(size_t n, const float h[n * n], size_t *index);
  */
 size_t factor_columns(size_t n, int32_t column[n], const float *h, const int32_t *order);
 
+/* Mean of the live diagonal. */
+double factor_mean(size_t n, size_t live, const float h[n * n], const int32_t column[live]);
+/* Factors of the damping that are tried in turn, each on the undamped H. */
+enum { FACTOR_STEPS = 7 };
+extern const double factor_ladder[FACTOR_STEPS];
 /*
  * r: R in the upper triangle, scratch below it; mean and lambda: as in the equation above. If the result is
  * STATUS_NOT_POSITIVE, *index is the column of the failed pivot.

@@ -22,9 +22,8 @@ const char *const searches[] = {
 	[SEARCH_LEARNED] = "learned", NULL
 };
 
-/* Bound of the relative difference of two losses: the errors above, and that of |d| by the rounding of x̂,
- * at most 2ᵇⁱᵗˢ cells of 6e-8. */
-static double near(const struct format *f)
+/* The errors above, and that of |d| by the rounding of x̂, at most 2ᵇⁱᵗˢ cells of 6e-8. */
+double search_near(const struct format *f)
 {
 	return 1e-5 + 1e-6 * (1 << f->bits);
 }
@@ -36,7 +35,7 @@ size_t search_steps(const struct format *f)
 	return scale_kinds[f->scales].power ? sizeof powers / sizeof *powers : STEPS;
 }
 
-static double factor(const struct format *f, size_t i)
+double search_factor(const struct format *f, size_t i)
 {
 	return scale_kinds[f->scales].power ? powers[i] : 1 - i / 100.0;
 }
@@ -46,7 +45,7 @@ void search_pair(const struct format *f, size_t i, float *scale, uint8_t *zero, 
 	float whole;
 	uint8_t shrunk;
 
-	format_fit(f, scale, &shrunk, min * factor(f, i), max * factor(f, i));
+	format_fit(f, scale, &shrunk, min * search_factor(f, i), max * search_factor(f, i));
 	format_fit(f, &whole, zero, min, max);
 }
 
@@ -139,8 +138,8 @@ static void shrink(const struct format *f, size_t i, float scale[LANES], const d
 	uint8_t zero[LANES];
 
 	for (size_t l = 0; l < LANES; l++) {
-		min[l] = low[l] * factor(f, i);
-		max[l] = high[l] * factor(f, i);
+		min[l] = low[l] * search_factor(f, i);
+		max[l] = high[l] * search_factor(f, i);
 	}
 	format_fit_all(f, LANES, scale, zero, min, max);
 }
@@ -177,7 +176,7 @@ static size_t choose_step(const struct format *f, size_t n, size_t lane, const d
 			min = loss[i][lane];
 			best = i;
 		}
-	found = candidates(f, lane, loss, min * (1 + near(f)), low, high, list);
+	found = candidates(f, lane, loss, min * (1 + search_near(f)), low, high, list);
 	if (found < 2 || min == 0)
 		return best;
 	for (const size_t *i = list; i < list + found; i++) {
@@ -212,7 +211,7 @@ void search_fit(const struct format *f, enum search how, size_t n, float scale[L
 		shrink(f, i, shrunk, low, high);
 		search_loss(f, n, loss[i], x, shrunk, zero, unit, limit);
 		for (size_t l = 0; l < LANES; l++)
-			limit[l] = fmin(limit[l], loss[i][l] * (1 + near(f)));
+			limit[l] = fmin(limit[l], loss[i][l] * (1 + search_near(f)));
 	}
 	for (size_t l = 0; l < LANES; l++) {
 		size_t i = choose_step(f, n, l, (const double (*)[LANES])loss, x, low[l], high[l]);

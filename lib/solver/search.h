@@ -22,7 +22,11 @@ extern const char *const searches[];		/* names by number, NULL-terminated */
 
 /* Number of factors p. */
 size_t search_steps(const struct format *f);
-/* Scale and zero of the range min .. max times the i-th factor. Factor 0 is 1. */
+/* The i-th factor. Factor 0 is 1. */
+double search_factor(const struct format *f, size_t i);
+/* Bound of the relative difference of a loss in float from that in double. */
+double search_near(const struct format *f);
+/* Scale and zero of the range min .. max times the i-th factor. */
 void search_pair(const struct format *f, size_t i, float *scale, uint8_t *zero, double min, double max);
 
 /* Scale and zero of n values in each lane; for `hessian` the pair of mse. min, max: the range of each lane.

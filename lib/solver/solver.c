@@ -463,7 +463,7 @@ static enum status prepare_job(struct job *j, struct solver_report *report)
 	return status;
 }
 
-static void finish_layer(const struct rows *r)
+void job_finish(const struct rows *r)
 {
 	const struct job *j = r->job;
 	struct solver_layer *l = r->layer;
@@ -517,17 +517,24 @@ static void run_layer(struct rows *r, const struct workspace *workspace)
 			quantize_panel(r, &workspace[omp_get_thread_num()], row, rows, r->sum[p]);
 		r->seconds[p] = omp_get_wtime() - begin;
 	}
-	finish_layer(r);
+	job_finish(r);
+}
+
+static struct rows *first_rows(const struct call *c, const struct job *j)
+{
+	struct rows *first = c->rows;
+
+	while (first->job != j)
+		first++;
+	return first;
 }
 
 static void run_job(const struct call *c, struct job *j)
 {
 	struct solver_report shared = { .error = NAN };
-	struct rows *first = c->rows;
+	struct rows *first = first_rows(c, j);
 	const double start = omp_get_wtime();
 
-	while (first->job != j)
-		first++;
 	shared.status = prepare_job(j, &shared);
 	for (struct rows *r = first; r < c->rows + c->layers && r->job == j; r++) {
 		r->layer->report = shared;
@@ -545,9 +552,13 @@ void solver_run(size_t count, struct solver_layer layer[count], void *workspace)
 	struct call call;
 
 	job_lay_out(&call, count, layer, (char *)workspace + (-(uintptr_t)workspace & 63));
+	for (size_t i = 0; i < call.jobs; i++)
+		if (call.job[i].device)
+			device_job(&call.job[i], first_rows(&call, &call.job[i]), call.rows + call.layers);
 	#pragma omp parallel num_threads(call.threads)
 	#pragma omp single
 	for (size_t i = 0; i < call.jobs; i++)
-		#pragma omp task
-		run_job(&call, &call.job[i]);
+		if (!call.job[i].device)
+			#pragma omp task
+			run_job(&call, &call.job[i]);
 }

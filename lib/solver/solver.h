@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "device/device.h"
 #include "num/format.h"
 #include "quant/codes.h"
 #include "quant/linear.h"
@@ -89,10 +90,14 @@ struct solver_layer {
 	 */
 	const float *h;
 	const int32_t *order;		/* [n] position → column; NULL: storage order */
+	const struct device *device;	/* NULL, or if solver_beside(): the processor */
 
 	struct codes *codes;		/* of solver_codes(), after codes_lay_out() */
 	struct solver_report report;	/* set by solver_run() */
 };
+
+/* NULL, or what keeps a layer with n columns and these settings off a device: "--turns". */
+const char *solver_beside(const struct solver *s, size_t n);
 
 /* Codes of a weight with these settings, before codes_lay_out(). */
 struct codes solver_codes(const struct solver *s, size_t out, size_t in);

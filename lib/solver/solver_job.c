@@ -27,7 +27,8 @@ static bool same_job(const struct solver_layer *a, const struct solver_layer *b)
 {
 	const size_t n = a->weight->in;
 
-	return a->settings == b->settings && n == b->weight->in && a->h == b->h && (a->order == b->order ||
+	return a->settings == b->settings && n == b->weight->in && a->h == b->h &&
+		a->device == b->device && (a->order == b->order ||
 		(a->order && b->order && !memcmp(a->order, b->order, n * sizeof *a->order)));
 }
 
@@ -58,10 +59,11 @@ static size_t paths_of(const struct solver *s)
 static void lay_out_job(struct pieces *p, struct job *j, const struct solver_layer *l)
 {
 	const struct solver *s = l->settings;
-	const bool solve = s->compensate != COMPENSATE_NONE;
 	const size_t n = l->weight->in;
+	const struct device *device = solver_beside(s, n) ? NULL : l->device;
+	const bool solve = s->compensate != COMPENSATE_NONE && !device;
 
-	*j = (struct job){ .s = s, .n = n, .h = l->h, .order = l->order,
+	*j = (struct job){ .s = s, .device = device, .n = n, .h = l->h, .order = l->order,
 		.coding = { &s->storage, s->round_first && s->compute.kind ? &s->compute : NULL } };
 	j->paths = paths_of(s);
 	j->turns = solve ? s->turns : 0;

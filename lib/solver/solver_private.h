@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * solver_private.h -- state of the solver, shared by solver.c, solver_job.c, solver_scale.c, solver_fit.c,
- * solver_paths.c and solver_turns.c
+ * solver_paths.c, solver_turns.c and solver_device.c
  *
  * A job has the data that layers with the same H, order and settings share: the columns by their index in the
  * order (position), live columns first; groups, of original columns, or of columns adjacent in the order if
@@ -33,6 +33,7 @@ struct span {
 
 struct job {
 	const struct solver *s;
+	const struct device *device;	/* NULL: the processor */
 	struct coding coding;
 	size_t n;
 	size_t live;			/* columns to quantize; dead columns follow them in the order */
@@ -127,6 +128,9 @@ struct call {
  * of the workspace. base NULL: for the size only. */
 size_t job_lay_out(struct call *call, size_t count, struct solver_layer layer[count], char *base);
 
+/* In solver.c: codes and report of a layer, from r->sum, r->seconds and what its codes contain already. */
+void job_finish(const struct rows *r);
+
 /* Rows of a panel, whose lanes are their paths. */
 size_t job_panel_rows(const struct solver *s);
 
@@ -174,6 +178,10 @@ void turns_rescale(const struct rows *r, const struct workspace *a, size_t lanes
 void turns_keep(const struct job *j, const struct workspace *a, size_t rows, bool better[rows]);
 /* a->w = W - Ŵ of the rows that were kept. Returns Σ e² of all rows; *damped: Σ b². */
 double turns_take(const struct job *j, const struct workspace *a, size_t rows, double *damped);
+
+/* In solver_device.c */
+/* Quantizes the layers of a job on its device; first: the first of its rows. */
+void device_job(struct job *j, struct rows *first, struct rows *end);
 
 /* In solver_scale.c, in OpenMP tasks; workspace: one for each thread. */
 /* Sets low, high of each row: the range of its live columns and 0. STATUS_BAD_WEIGHT: row *index is not

@@ -179,6 +179,17 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 		(const float (*)[in])t->inputs.hessian, q->reorder, q->key, t->method->solver.group);
 }
 
+/* Warns of the first layer that is quantized by the processor, although there is a device. */
+static void warn_beside(struct quantize *q, const struct part *part, const struct quantized *t)
+{
+	const char *why = solver_beside(&t->method->solver, t->layer.linear.in);
+
+	if (!q->device || !t->method->quantizer->needs_hessian || !why || q->warned_device)
+		return;
+	warn("%s: %s: is quantized by the processor: no device has %s", part_name(part), t->layer.path, why);
+	q->warned_device = true;
+}
+
 /* The layer of the reference, with the weight before quantization. */
 static const struct linear *reference_of(const struct quantize *q, struct quantized *t,
 	const struct part *part)
@@ -211,6 +222,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	struct linear *l = &t->layer.linear;
 
 	t->ref = *layer;
+	t->device = q->device;
 	t->layer = layer_read(part, path, 0, 0);
 	if (z->makes_branch && l->branch_a)
 		die("%s: %s: has a branch already, expected a layer before fbq-run", part_name(part), path);
@@ -227,6 +239,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 		t->codes = solver_codes(&m->solver, l->out, l->in);
 		layers_codes(&t->codes);
 	}
+	warn_beside(q, part, t);
 	z->begin(t);
 }
 

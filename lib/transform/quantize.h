@@ -28,6 +28,7 @@ struct quantize {
 	struct part *reference;		/* model with the weights before quantization; NULL: the input */
 	enum order_kind reorder;	/* computed from Hessian and group, if the source has no order */
 	enum order_key key;
+	const struct device *device;	/* NULL: the processor */
 	const struct cache_format *kv;	/* of the result; NULL or not given: as in the model */
 	/* Calls quantize_layers() for the layers of a part, which may be none. NULL: all layers of the list
 	 * are quantized in order, and each result is released after it is written. */
@@ -36,7 +37,7 @@ struct quantize {
 	void *arg;
 	size_t done;
 	bool reads_hessian;		/* by the method of a layer; set by quantize_check_layers() */
-	bool warned_plain, warned_inputs, warned_result;	/* each warning is printed once */
+	bool warned_plain, warned_inputs, warned_device, warned_result;	/* each warning is printed once */
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
 };

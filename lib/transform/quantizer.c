@@ -27,7 +27,8 @@ static void solver_layers(size_t n, struct quantized *const t[n], struct solver_
 {
 	for (size_t i = 0; i < n; i++)
 		layer[i] = (struct solver_layer){ .weight = t[i]->weight, .settings = &t[i]->method->solver,
-			.h = t[i]->inputs.hessian, .order = t[i]->inputs.order, .codes = &t[i]->codes };
+			.h = t[i]->inputs.hessian, .order = t[i]->inputs.order, .device = t[i]->device,
+			.codes = &t[i]->codes };
 }
 
 /* The state of a layer is its struct solver_report. */

@@ -26,6 +26,7 @@
 #include "base/report.h"
 #include "branch/branch.h"
 #include "calib/hessian.h"
+#include "device/device.h"
 #include "model/layer.h"
 #include "model/layer_ref.h"
 #include "quant/codes.h"
@@ -37,6 +38,7 @@ struct quantized {
 	struct layer_ref ref;
 	struct layer layer, reference;	/* views of the current part; layer: later, of the result */
 	const struct method *method;
+	const struct device *device;	/* NULL: the processor */
 	const struct linear *weight;	/* the weight to quantize: of `layer` or of `reference` */
 	const struct linear *main;	/* codes that are kept; NULL: codes are computed */
 	struct second_moments inputs;	/* hessian NULL: unknown; order NULL: storage order */

@@ -40,7 +40,7 @@ static inline double bench_now(void)
 }
 
 /* name [-r RUNS] [-j THREADS] PART..., run one after the other. */
-static int bench_main(int argc, char *argv[], const char *name, size_t n, const struct section part[n])
+static inline int bench_main(int argc, char *argv[], const char *name, size_t n, const struct section part[n])
 {
 	int c, wanted = 0;
 	size_t i;

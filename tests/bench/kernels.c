@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "bench.h"
 #include "calib/moments.h"
+#include "device/device_open.h"
 #include "num/hadamard.h"
 #include "num/half.h"
 #include "product/product.h"
@@ -305,13 +306,16 @@ static const struct variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
+static const struct device *device;	/* of PTQ_DEVICE, for the solver */
+
 /* Seconds of one layer, with 4 bits in groups of 128 columns. */
 static double solve(const struct variant *v, size_t m, size_t n, const float *w, const float *h)
 {
 	struct solver s = { .group = 128, .damp = 0.01, .no_error = !v->error };
 	const struct linear linear = { .out = m, .in = n, .weight = w };
 	struct codes codes;
-	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .codes = &codes };
+	struct solver_layer layer = { .weight = &linear, .settings = &s, .h = h, .device = device,
+		.codes = &codes };
 	double start = omp_get_wtime();
 	void *work;
 
@@ -356,6 +360,7 @@ static void solver_rows(size_t m, size_t n)
 
 static void run_solver(void)
 {
+	device = device_open(getenv("PTQ_DEVICE"));
 	solver_rows(4096, 4096);
 	solver_rows(11008, 4096);
 }
