@@ -357,6 +357,43 @@ static void rotated(void **state)
 	}
 }
 
+/* ---- rounding of inputs ---- */
+
+/* Numbers of all magnitudes, and ties: values halfway between two of the format, times the scale. */
+static void round_inputs(void **state)
+{
+	static const char *const names[] = { "int8", "int4", "uint4", "e4m3fn", "e5m2ieee", "e2m1", "e3m2",
+		"e0m3", "nf4", "mxfp4" };
+	enum { N = 4096 };
+	static const float scales[] = { 1, 0.3f, 7e-5f };
+
+	(void)state;
+	for (size_t k = 0; k < 2 * sizeof names / sizeof *names; k++)
+		for (size_t j = 0; j < 3; j++) {
+			struct format f;
+			float *x = normals(N), *y = xalloc(N, sizeof *y), *expected = xalloc(N, sizeof *y);
+
+			CASE("%s, ties %s, scale %g", names[k / 2], format_tie_names[k % 2], scales[j]);
+			assert_true(format_parse(&f, names[k / 2]));
+			format_ties(&f, k % 2);
+			for (size_t i = 0; i < N; i++)
+				x[i] = scales[j] * (i % 3 ? x[i] * f.max :
+					(f.grid[below((size_t)1 << f.bits)] +
+					f.grid[below((size_t)1 << f.bits)]) / 2);
+			format_round(&f, N, expected, x, scales[j], 0);
+			struct device_format of = device_format(&f, 0);
+			float *from = device_copy(device, x, N * sizeof *x);
+
+			device->round(&(struct device_rounding){ &of, scales[j], 0 }, 8, N / 8, from, from);
+			device->download(y, from, N * sizeof *y);
+			for (size_t i = 0; i < N; i++)
+				if (!(y[i] == expected[i]))
+					fail_msg("%.9g: %.9g, expected %.9g", x[i], y[i], expected[i]);
+			device_free(device, from);
+			free(x), free(y), free(expected);
+		}
+}
+
 static void copies(void **state)
 {
 	(void)state;
@@ -389,7 +426,7 @@ int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers), cmocka_unit_test(products), cmocka_unit_test(sizes),
-		cmocka_unit_test(branches), cmocka_unit_test(rotated),
+		cmocka_unit_test(branches), cmocka_unit_test(rotated), cmocka_unit_test(round_inputs),
 		cmocka_unit_test(copies), cmocka_unit_test(stopwatch),
 	};
 	const char *build = getenv("PTQ_BUILD");

@@ -3,6 +3,7 @@
 #include <math.h>
 #include "cuda/gpu.h"
 #include "cuda/module.h"
+#include "cuda/weight_code.h"
 #include "model/activation_names.h"
 
 enum { WIDE = BLOCK_THREADS };
@@ -211,32 +212,12 @@ struct rounding_of {
 	const float *x;
 };
 
-/* Number of the value nearest to x: the edges that are at most x. */
-DEVICE_FUNCTION int nearest_of(int n, const double *edge, double x)
-{
-	int low = 0, high = n - 1;
-
-	while (low < high) {
-		const int middle = (low + high) / 2;
-
-		if (x >= edge[middle])
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 KERNEL(round_row, struct rounding_of)
 {
-	SHARED double edge[256];
-	SHARED float value[256];
 	const float *x = a.x + (size_t)BLOCK * a.n;
 	const size_t at = (size_t)BLOCK * a.n;
 	float largest = 0, scale = a.scale, bad = 0;
 
-	for (int i = (int)THREAD; i < a.f.n; i += (int)THREADS)
-		edge[i] = a.f.edge[i], value[i] = a.f.value[i];
 	for (size_t i = THREAD; i < a.n; i += THREADS) {
 		largest = fabsf(x[i]) > largest ? fabsf(x[i]) : largest;
 		bad = x[i] != x[i] ? x[i] : bad;
@@ -247,7 +228,7 @@ KERNEL(round_row, struct rounding_of)
 		scale = scale > 0 ? scale : 1;
 	}
 	for (size_t i = THREAD; i < a.n; i += THREADS) {
-		const float v = value[nearest_of(a.f.n, edge, (double)x[i] / scale)];
+		const float v = value_nearest(&a.f, (double)x[i] / scale);
 
 		if (a.type == DEVICE_F32)
 			((float *)a.y)[at + i] = x[i] != x[i] ? x[i] : v * scale;

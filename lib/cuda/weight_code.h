@@ -25,14 +25,6 @@ DEVICE_FUNCTION int value_near(const struct device_format *f, double x)
 	return low;
 }
 
-/* x rounded to a format; magnitudes are at most `limit`. NaN stays NaN. */
-DEVICE_FUNCTION float value_of(const struct device_format *f, float x, float limit)
-{
-	const float v = x != x ? x : f->value[value_near(f, (double)x)];
-
-	return v > limit ? limit : v < -limit ? -limit : v;
-}
-
 /* Nearest integer of |x| < 2⁵¹: ties to even. */
 DEVICE_FUNCTION double integer_near(double x)
 {
@@ -46,6 +38,46 @@ DEVICE_FUNCTION double integer_of(double x, bool away)
 	if (away && rest == 0.5 && x > 0)
 		return even + 1;
 	return away && rest == -0.5 && x < 0 ? even - 1 : even;
+}
+
+/* The number x >= 0 rounded to floats of y bits of mantissa, as in num/format_codec.c. */
+DEVICE_FUNCTION double float_near(const struct device_format *f, double x)
+{
+	const double normal = (double)of_bits((uint32_t)(128 - f->bias) << 23);
+	uint64_t u;
+	double e, half, magic, y;
+
+	memcpy(&u, &x, sizeof u);
+	u &= (uint64_t)0x7ff << 52;
+	memcpy(&e, &u, sizeof e);
+	half = (e > normal ? e : normal) * (double)of_bits((uint32_t)(126 - f->mantissa) << 23);
+	magic = half * 13510798882111488.0;	/* 1.5 * 2^53 */
+	y = x + magic - magic;
+	return f->away && x - y == half ? y + 2 * half : y;
+}
+
+/* The value that is nearest to x. */
+DEVICE_FUNCTION float value_nearest(const struct device_format *f, double x)
+{
+	const double low = f->value[0], high = f->value[f->n - 1];
+
+	if (f->integers)
+		return (float)integer_of(x < low ? low : x > high ? high : x, f->away);
+	if (f->floats) {
+		const double a = fabs(x);
+		const float y = (float)float_near(f, a > high ? high : a);
+
+		return x < 0 ? -y : y;
+	}
+	return f->value[value_near(f, x)];
+}
+
+/* x rounded to a format; magnitudes are at most `limit`. NaN stays NaN. */
+DEVICE_FUNCTION float value_of(const struct device_format *f, float x, float limit)
+{
+	const float v = x != x ? x : f->value[value_near(f, (double)x)];
+
+	return v > limit ? limit : v < -limit ? -limit : v;
 }
 
 /* The code of x under a scale and zero; *value: that of the code, less the zero. */

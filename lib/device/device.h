@@ -53,6 +53,10 @@ struct device_format {
 	float value[256];
 	uint8_t code[256];
 	float max;			/* divides a dynamic range */
+	bool integers;			/* the values are all integers between the first and the last */
+	bool floats;			/* or all floats up to the last, with these bits of mantissa: */
+	int mantissa, bias;
+	bool away;			/* ties of both are rounded away from zero */
 };
 
 /* Rounding of inputs: x becomes s·nearest(x / s). */

@@ -11,8 +11,7 @@ bool device_codes_fit(const struct format *f, size_t group)
 	return format_has_grid(f) && !f->form && WIDTHS >> f->bits & 1 && group % GROUP == 0;
 }
 
-/* Whether the bits of each code are sign, exponent and mantissa. */
-static bool is_float(const struct format *f)
+bool device_codes_float(const struct format *f)
 {
 	const int sign = 1 << (f->bits - 1);
 
@@ -32,7 +31,7 @@ void device_codes(const struct device *d, const struct format *f, struct device_
 	p->y = f->y;
 	p->bias = f->bias;
 	p->offset = f->integers ? (int)-f->grid[0] : 0;
-	p->code = f->integers ? DEVICE_INTEGER : is_float(f) ? DEVICE_FLOAT : DEVICE_TABLE;
+	p->code = f->integers ? DEVICE_INTEGER : device_codes_float(f) ? DEVICE_FLOAT : DEVICE_TABLE;
 	p->table = p->code == DEVICE_TABLE ?
 		device_copy(d, f->grid, sizeof *f->grid << f->bits) : NULL;
 }

@@ -9,4 +9,6 @@
 bool device_codes_fit(const struct format *f, size_t group);
 /* Sets bits, code, offset, y, bias and table of *p. The table is for device_free(). */
 void device_codes(const struct device *d, const struct format *f, struct device_packed *p);
+/* Whether the bits of each code are sign, exponent and mantissa. */
+bool device_codes_float(const struct format *f);
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/error.h"
+#include "device/device_codes.h"
 
 /* The file of a module in `folder`, a path relative to that of the tools; NULL: absent. */
 static char *module_in(const char *folder, const char *name)
@@ -116,7 +117,8 @@ static double edge_between(const struct format *f, float a, float b)
 
 struct device_format device_format(const struct format *f, float limit)
 {
-	struct device_format y = { .max = f->max };
+	struct device_format y = { .max = f->max, .integers = f->integers, .away = f->away,
+		.floats = !f->integers && device_codes_float(f), .mantissa = f->y, .bias = f->bias };
 	struct value value[256] = { { 0 } };
 	int n = 0;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* block_device.c -- see block_private.h */
 #include <assert.h>
-#include <stdlib.h>
 #include "base/error.h"
 #include "base/size.h"
 #include "device/device_open.h"
@@ -42,20 +41,13 @@ static void rotate_heads(const struct block *b, struct work *w, size_t rows, siz
 
 	if (!order)
 		return;
-	if (w->order != order && b->hadamard.h.small > 1) {
-		float (*unit)[order] = xalloc(order, sizeof *unit);
-
-		for (size_t i = 0; i < order; i++)
-			unit[i][i] = 1;
-		hadamard_product(&b->hadamard.h, false, order, order, unit);
+	if (w->order != order) {
 		device_free(w->device, w->matrix);
-		w->matrix = device_copy(w->device, unit, order * sizeof *unit);
+		w->matrix = online_upload(&b->hadamard, w->device, false);
 		w->order = order;
-		free(unit);
 	}
 	rotated = workspace_of(&w->input, rows * n * sizeof *rotated);
-	w->device->rotate(rows, n, stride, order, rotated, w->wide,
-		b->hadamard.h.small > 1 ? w->matrix : NULL);
+	w->device->rotate(rows, n, stride, order, rotated, w->wide, w->matrix);
 	w->device->add(rows, n, stride, w->wide, rotated, true);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/thread.h"
+#include "device/device_open.h"
 
 enum { FEW_NUMBERS = 1 << 16 };	/* up to which one thread is faster */
 
@@ -53,6 +54,24 @@ void online_undo(const struct online *o, size_t n, size_t m, float x[m][n])
 	if (o->h.n)
 		hadamard_product(&o->h, true, m, n, x);
 	multiply_signs(o, n, m, x);
+}
+
+float *online_upload(const struct online *o, const struct device *d, bool undo)
+{
+	const size_t order = o->h.block;
+	struct hadamard h = o->h;
+	float (*unit)[order], *y;
+
+	if (h.small == 1 && order <= DEVICE_SYLVESTER)
+		return NULL;
+	unit = xalloc(order, sizeof *unit);
+	for (size_t i = 0; i < order; i++)
+		unit[i][i] = 1;
+	h.n = order;
+	hadamard_product(&h, undo, order, order, unit);
+	y = device_copy(d, unit, order * sizeof *unit);
+	free(unit);
+	return y;
 }
 
 void online_free(struct online *o)

@@ -6,6 +6,7 @@
 #define FORWARD_ONLINE_H
 #include <stdbool.h>
 #include <stddef.h>
+#include "device/device.h"
 #include "num/hadamard.h"
 #include "quant/linear.h"
 
@@ -28,4 +29,7 @@ bool online_rotates(const struct online *o);
 void online_apply(const struct online *o, size_t n, size_t m, float x[m][n]);
 void online_undo(const struct online *o, size_t n, size_t m, float x[m][n]);
 void online_free(struct online *o);
+/* A block of the matrix, or of its inverse, in the memory of a device, for rotate() of device/device.h. NULL:
+ * Sylvester's matrix. */
+float *online_upload(const struct online *o, const struct device *d, bool undo);
 #endif

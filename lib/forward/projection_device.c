@@ -196,25 +196,14 @@ static void put_rotation(const struct device *d, struct device_rotation *r, cons
 	bool undo)
 {
 	const size_t order = o->h.n ? o->h.block : 0;
-	struct hadamard h = o->h;
 
 	device_free(d, r->signs);
 	r->signs = device_copy(d, o->signs, n);
 	if (order == r->order)
 		return;
 	device_free(d, r->matrix);
-	r->matrix = NULL;
+	r->matrix = order ? online_upload(o, d, undo) : NULL;
 	r->order = order;
-	if (!order || (h.small == 1 && order <= DEVICE_SYLVESTER))
-		return;
-	float (*unit)[order] = xalloc(order, sizeof *unit);
-
-	for (size_t i = 0; i < order; i++)
-		unit[i][i] = 1;
-	h.n = order;
-	hadamard_product(&h, undo, order, order, unit);
-	r->matrix = device_copy(d, unit, order * sizeof *unit);
-	free(unit);
 }
 
 static void free_rotation(const struct device *d, struct device_rotation *r)
