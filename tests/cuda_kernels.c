@@ -394,6 +394,88 @@ static void round_inputs(void **state)
 		}
 }
 
+static void discard(const void *x)
+{
+	device_free(device, (void *)(uintptr_t)x);
+}
+
+/* ---- products of bytes ---- */
+
+enum { BYTE_ROWS = 5, BYTE_OUT = 48, BYTES = 272 };
+struct bytes {
+	enum device_type type;
+	struct format format;
+	uint8_t x[BYTE_ROWS][BYTES], w[BYTE_OUT][BYTES];
+	float *row, *column, *y, *before;	/* y and before: [BYTE_ROWS][BYTE_OUT + MARGIN] */
+};
+
+static void fill(const struct bytes *b, size_t n, uint8_t x[n][BYTES])
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < BYTES; k++)
+			x[i][k] = b->type == DEVICE_INT8 ? (uint8_t)(below(255) - 127) :
+				valid_code(&b->format);
+}
+
+static double number(const struct bytes *b, uint8_t code)
+{
+	return b->type == DEVICE_INT8 ? (int8_t)code : (double)b->format.grid[code];
+}
+
+/* Integers are exact, except for the two scales and the sum; FP8 is within the bound of device/device.h. */
+static void check_bytes(const struct bytes *b, size_t t, size_t o, bool add)
+{
+	const size_t at = t * (BYTE_OUT + MARGIN) + o;
+	const double scale = o < BYTE_OUT ? (double)b->row[t] * b->column[o] : 0;
+	const double former = add || o >= BYTE_OUT ? b->before[at] : 0;
+	double sum = 0, most = 0, bound;
+
+	for (size_t k = 0; k < BYTES && o < BYTE_OUT; k++) {
+		const double v = number(b, b->x[t][k]) * number(b, b->w[o][k]);
+
+		sum += v, most += fabs(v);
+	}
+	sum = sum * scale + former;
+	bound = 4 * LOSS * (fabs(sum) + fabs(former));
+	if (b->type == DEVICE_E4M3)
+		bound += 0x1p-13 * most * fabs(scale);
+	if (!(fabs(b->y[at] - sum) <= bound))
+		fail_msg("row %zu, column %zu: %.9g, expected %.9g +- %.2g", t, o, b->y[at], sum, bound);
+}
+
+static void products_of_bytes(void **state)
+{
+	static const size_t size = BYTE_ROWS * (BYTE_OUT + MARGIN);
+
+	(void)state;
+	for (int k = 0; k < 4; k++) {
+		struct bytes b = { .type = k / 2 ? DEVICE_E4M3 : DEVICE_INT8 };
+		struct device_bytes p = { BYTE_ROWS, BYTE_OUT, BYTES, BYTE_OUT + MARGIN, b.type,
+			.add = k % 2 };
+
+		CASE("type %d, add %d", b.type, p.add);
+		assert_true(format_parse(&b.format, "e4m3fn"));
+		b.row = normals(BYTE_ROWS), b.column = normals(BYTE_OUT);
+		b.y = normals(size), b.before = xalloc(size, sizeof *b.before);
+		fill(&b, BYTE_ROWS, b.x);
+		fill(&b, BYTE_OUT, b.w);
+		memcpy(b.before, b.y, size * sizeof *b.y);
+		p.y = device_copy(device, b.y, size * sizeof *b.y);
+		p.x = device_copy(device, b.x, sizeof b.x);
+		p.w = device_copy(device, b.w, sizeof b.w);
+		p.row = device_copy(device, b.row, BYTE_ROWS * sizeof *b.row);
+		p.column = device_copy(device, b.column, BYTE_OUT * sizeof *b.column);
+		device->bytes(&p);
+		device->download(b.y, p.y, size * sizeof *b.y);
+		for (size_t t = 0; t < BYTE_ROWS; t++)
+			for (size_t o = 0; o < BYTE_OUT + MARGIN; o++)
+				check_bytes(&b, t, o, p.add);
+		discard(p.x), discard(p.w), discard(p.row), discard(p.column);
+		device_free(device, p.y);
+		free(b.row), free(b.column), free(b.y), free(b.before);
+	}
+}
+
 static void copies(void **state)
 {
 	(void)state;
@@ -426,7 +508,8 @@ int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers), cmocka_unit_test(products), cmocka_unit_test(sizes),
-		cmocka_unit_test(branches), cmocka_unit_test(rotated), cmocka_unit_test(round_inputs),
+		cmocka_unit_test(branches), cmocka_unit_test(rotated),
+		cmocka_unit_test(round_inputs), cmocka_unit_test(products_of_bytes),
 		cmocka_unit_test(copies), cmocka_unit_test(stopwatch),
 	};
 	const char *build = getenv("PTQ_BUILD");
