@@ -133,12 +133,11 @@ int main(int argc, char *argv[])
 	check_dpq(&set, q.reorder);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a resumed run may report it */
 	plan = plan_read(set.plan, rows, &options);
-	option_without_effect(1, &(struct option_without_effect){
-		!plan.n && !method_needs_hessian(plan_method(&plan, NULL)),
-		"sequential " CALIBRATE_NAMES, "it serves the report only: "
-		"--compensate none, no static scale" });
+	const bool rounds = !plan.n && !method_needs_hessian(plan_method(&plan, NULL));
+	option_without_effect(1, &(struct option_without_effect){ rounds, "sequential " CALIBRATE_NAMES,
+		"it serves the report only: --compensate none, no static scale" });
 	linalg_init();
-	q.device = device_open(set.text.device);
+	q.device = rounds ? NULL : device_open(set.text.device);
 	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	if (q.files.hessian)
 		shard_warn(q.files.hessian);

@@ -127,5 +127,7 @@ no 'a device that does not exist' 1 'there is no module nothing.so' ppl --device
 echo x >bad.so
 no 'a file that is no module' 1 'bad.so' ppl --device ./bad.so "$model"
 no 'keys and values in a format' 1 'runs on the processor only' ppl --device "$d" --kv-format int8 "$model"
+PTQ_DEVICE=nothing dpq-run -q --compensate none --group 8 "$model" -o here.h5
+ok 'no device is opened for rounding to nearest' sh -c 'exit "$1"' sh $?
 no 'int16' 1 'runs on the processor only' ppl --device "$d" --compute-type int16 "$model"
 done_testing
