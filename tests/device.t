@@ -127,6 +127,12 @@ no 'a device that does not exist' 1 'there is no module nothing.so' ppl --device
 echo x >bad.so
 no 'a file that is no module' 1 'bad.so' ppl --device ./bad.so "$model"
 no 'keys and values in a format' 1 'runs on the processor only' ppl --device "$d" --kv-format int8 "$model"
+msq-calib -q --kv-format int8 "$model" -o kv.h5
+no 'keys and values in the format of a reference' 1 '^eval-ppl: kv.h5: .* runs on the processor only' \
+	ppl --device "$d" --reference kv.h5 "$model"
+py spoil "$top/tests/ref/qwen2-moe.h5" spoilt.h5
+no 'experts after a block without: before that block is read' 1 'block 1: experts run on the processor only' \
+	ppl --device "$d" spoilt.h5
 PTQ_DEVICE=nothing dpq-run -q --compensate none --group 8 "$model" -o here.h5
 ok 'no device is opened for rounding to nearest' sh -c 'exit "$1"' sh $?
 no 'int16' 1 'runs on the processor only' ppl --device "$d" --compute-type int16 "$model"

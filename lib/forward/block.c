@@ -46,7 +46,6 @@ static void fill(struct block *b, const struct part *part, const struct stack *s
 
 	b->stack = s;
 	b->index = index;
-	block_device_check(b, part_name(part));
 	for (int i = 0; i < NORM_POSITIONS; i++)
 		b->norm[i] = block_norm(part, s, index, s->arch->norm[i], s->hidden,
 			b->execution->device);

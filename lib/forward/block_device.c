@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* block_device.c -- see block_private.h */
 #include <assert.h>
-#include "base/error.h"
 #include "base/size.h"
 #include "device/device_open.h"
 #include "forward/block_private.h"
-
-void block_device_check(const struct block *b, const char *part)
-{
-	const char *device = b->execution->device ? b->execution->device->name : NULL;
-
-	if (device && stack_sparse(b->stack, b->index))
-		die("%s: block %zu: experts run on the processor only (--device cpu), not on %s", part,
-			b->index, device);
-}
 
 /* Norms queries, then keys, of all rows. */
 static void norm_heads(const struct block *b, struct work *w, size_t rows, size_t stride)

@@ -4,8 +4,6 @@
 #define FORWARD_BLOCK_PRIVATE_H
 #include "forward/block.h"
 
-/* Fatal error if the block, of a part of this name, does not run on its device. */
-void block_device_check(const struct block *b, const char *part);
 /* Norms, places and attends as the processor does: w->wide has queries, keys and values, w->middle becomes
  * the output of attention. The batch has no past. */
 void block_device_attend(const struct block *b, struct work *w, const struct batch *batch);

@@ -40,9 +40,6 @@ struct forward *forward_open(const struct config *c, const struct execution *e, 
 	if (e->device && (w->images || w->modality))
 		die("%s: tokens with images run on the processor only (--device cpu), not on %s", w->name,
 			e->device->name);
-	if (e->device && e->cache.format.kind)
-		die("a format of keys and values runs on the processor only (--device cpu), not on %s",
-			e->device->name);
 	f->hidden = hidden_make(w->rows, config_last(c)->hidden, memory);
 	if (e->device)
 		e->device->pin(f->hidden.x, f->hidden.bytes);
@@ -357,6 +354,22 @@ static void run_stack(struct forward *f, const struct part *part, const struct s
 		}
 }
 
+/* Fatal error if the device does not run a block of the model. All blocks are known from the first part. */
+static void check_device(const struct forward *f, const struct part *part)
+{
+	const struct config *c = f->config;
+	const struct device *d = f->execution->device;
+
+	if (d && f->execution->cache.format.kind)
+		die("%s: a format of keys and values runs on the processor only (--device cpu), not on %s",
+			part_name(part), d->name);
+	for (const struct stack *s = c->stack; d && s < c->stack + c->stacks; s++)
+		for (size_t i = 0; i < s->blocks; i++)
+			if (stack_sparse(s, i))
+				die("%s: block %zu: experts run on the processor only (--device cpu), "
+					"not on %s", part_name(part), s->first + i, d->name);
+}
+
 bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg)
 {
@@ -365,6 +378,7 @@ bool forward_blocks(struct forward *f, const struct part *part, const struct obs
 		sizeof *found.block) };
 
 	f->name = part_name(part);
+	check_device(f, part);
 	part_groups(part, look_for_part, &found);
 	if (f->images && !f->images->prepared_by)
 		images_prepare(f->images, part);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Of device.t: tokens, and the results of a device next to those of the processor."""
 import os
+import shutil
 import sys
 
 import h5py
@@ -15,6 +16,13 @@ def tokens(path="t.h5", vocab="40", n="600"):
         f.attrs["ptq_kind"], f.attrs["ptq_version"] = "tokens", "1"
         f["tokens"] = ids.astype("i4")
         f["tokens"].attrs["add_bos"] = 0
+
+
+def spoil(model, copy):
+    """A copy whose first block cannot be read."""
+    shutil.copy(model, copy)
+    with h5py.File(copy, "r+") as f:
+        f["model/layers/0/mlp/down_proj/weight"][0, 0] = np.nan
 
 
 def nll(a, b, most):
