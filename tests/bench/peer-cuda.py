@@ -7,7 +7,7 @@ peer-cuda.py ppl FOLDER TOKENS CTX f32|bf16                     seconds to load,
 peer-cuda.py hessian FOLDER TOKENS CTX f32|bf16                 the same with a sum of x x^T for each input
 peer-cuda.py gptq GROUP ROWSxCOLUMNS...                         seconds of GPTQ of layers (Frantar et al., 2022)
 
-Seconds of a run are the median of three after one that is not counted; of hessian, of the first. TF32 is off.
+Seconds of a run are the median of three after one that is not counted; gptq: one run after one; hessian: the first. TF32 is off.
 """
 import json
 import os
