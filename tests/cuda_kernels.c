@@ -381,7 +381,7 @@ static void round_inputs(void **state)
 					(f.grid[below((size_t)1 << f.bits)] +
 					f.grid[below((size_t)1 << f.bits)]) / 2);
 			format_round(&f, N, expected, x, scales[j], 0);
-			struct device_format of = device_format(&f, 0);
+			struct device_format of = device_format(&f);
 			float *from = device_copy(device, x, N * sizeof *x);
 
 			device->round(&(struct device_rounding){ &of, scales[j], 0 }, 8, N / 8, from, from);

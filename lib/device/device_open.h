@@ -9,7 +9,6 @@
 #define DEVICE_DEVICE_OPEN_H
 #include "base/option.h"
 #include "device/device.h"
-#include "num/format.h"
 
 #define OPTION_DEVICE(var) { 0, "device", OPTION_TEXT(var), "cpu|cuda|FILE", \
 	"where the model runs (default: $PTQ_DEVICE, cpu)", .environment = "PTQ_DEVICE" }
@@ -23,7 +22,4 @@ void *device_memory(const struct device *d, size_t n, size_t size);
 void device_free(const struct device *d, void *memory);
 /* A copy of host memory on the device; x NULL: NULL. */
 void *device_copy(const struct device *d, const void *x, size_t bytes);
-
-/* The values of a format with a list of values, and without a zero point, of at most `limit` in magnitude. */
-struct device_format device_format(const struct format *f, float limit);
 #endif

@@ -237,9 +237,9 @@ static void put_branch(const struct projection *s, struct device_layer *y, const
 	y->a = new_weight(s, l->branch_a);
 	y->b = new_weight(s, l->branch_b);
 	if (linear_rounds(l->branch_a))
-		y->format_a = device_format(&l->branch_a->input.format, 0);
+		y->format_a = device_format(&l->branch_a->input.format);
 	if (linear_rounds(l->branch_b))
-		y->format_b = device_format(&l->branch_b->input.format, 0);
+		y->format_b = device_format(&l->branch_b->input.format);
 }
 
 void projection_upload(struct projection *s, size_t first, size_t n)
@@ -285,7 +285,7 @@ void projection_upload(struct projection *s, size_t first, size_t n)
 		put_branch(s, &y->layer[i], l);
 		put_rotation(d, &y->layer[i].after, &s->after[i], l->out, true);
 		if (linear_rounds(l))
-			y->layer[i].format = device_format(&l->input.format, 0);
+			y->layer[i].format = device_format(&l->input.format);
 	}
 	put_rotation(d, &y->before, &s->online, s->in, false);
 	device_free(d, y->bias);

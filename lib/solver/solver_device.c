@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/thread.h"
+#include "device/device_codes.h"
 #include "device/device_open.h"
 #include "solver/factor.h"
 #include "solver/solver_private.h"
@@ -67,16 +68,8 @@ static struct device_storage storage_of(const struct format *f, const struct dev
 /* The values of a format, on the device. */
 static struct device_format *values_of(const struct held *a, const struct format *f)
 {
-	struct device_format y = device_format(f, 0);
+	const struct device_format y = device_format(f);
 
-	for (int i = 0; i < y.n; i++)
-		if (y.value[i] == 0) {
-			const double nothing = 0;
-			const float one = 1;
-			float value;
-
-			format_quantize(f, 1, &y.code[i], &value, &nothing, &one, &(uint8_t){ 0 });
-		}
 	return device_copy(a->d, &y, sizeof y);
 }
 

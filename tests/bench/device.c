@@ -321,7 +321,7 @@ static void run_matrices(const struct shape *s, size_t m)
 		double seconds;
 
 		format_parse(&f, types[i].type == DEVICE_INT8 ? "int8" : "e4m3fn");
-		c.format = device_format(&f, 0);
+		c.format = device_format(&f);
 		seconds = measure(numbers_of ? call_matrices : call_bytes, &c, 1);
 		base = i ? base : seconds;
 		print("matrices", s->text, types[i].text, m, seconds, (double)(m * (in + out)) * sizeof *x +
