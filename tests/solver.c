@@ -1204,13 +1204,13 @@ static const struct device *other_device(void)
  * those of the reference in double, which is as far away. Numbers of the report are sums over all weights. If
  * all codes are equal, they differ by the rounding of products in float.
  */
-static void beside(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
+static void same_on_device(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
 {
 	static const struct device *opened;
 	struct result want, got;
 
 	CASE("%s", what);
-	assert_null(solver_beside(s, d->n));
+	assert_null(solver_off_device(s, d->n));
 	opened = opened ? opened : other_device();
 	want = run(s, d, order);
 	device = opened;
@@ -1238,7 +1238,7 @@ static void device_methods(const struct data *d)
 				s.scale8_channel = r == RECIPE_PAPER;
 				sprintf(what, "device: compute %s recipe %s compensate %s",
 					computes[c] ? computes[c] : "none", recipes[r], compensates[k]);
-				beside(what, &s, d, NULL);
+				same_on_device(what, &s, d, NULL);
 			}
 }
 
@@ -1261,7 +1261,7 @@ static void device_orders(const struct data *d)
 				s.static_groups = view == VIEW_ORIGINAL;
 				sprintf(what, "device: group %ld order %d view %s", group[g], kind,
 					group_views[view]);
-				beside(what, &s, d, order);
+				same_on_device(what, &s, d, order);
 				free(order);
 			}
 }
@@ -1290,7 +1290,7 @@ static void device_formats(const struct data *d)
 			s.saturate = c ? 300 : 0;
 			sprintf(what, "device: %s scales %s compute %zu", row[i].name,
 				scale_types[row[i].scales], c);
-			beside(what, &s, d, NULL);
+			same_on_device(what, &s, d, NULL);
 		}
 }
 
@@ -1382,7 +1382,7 @@ static void device_layers(struct data *d)
 	result_free(&alone);
 	d->h[0] = d->h[d->n + 1] = d->h[1] = d->h[d->n] = 1e4f * d->h[0];
 	d->h[1] = d->h[d->n] *= 1.001f;
-	beside("device: ladder", &s, d, NULL);
+	same_on_device("device: ladder", &s, d, NULL);
 }
 
 static void on_device(void **unused)

@@ -135,7 +135,6 @@ struct device_storage {
 	const struct device_format *values;	/* of the device; NULL: integers */
 	uint8_t minus;			/* the code of numbers below 0 that are rounded to 0 */
 	bool asymmetric, away;		/* of integers */
-	int bits;
 	float max;
 	bool rounds, power;		/* scales are rounded, to numbers of the following type */
 	double least, step, most;
@@ -146,7 +145,7 @@ struct device_storage {
 struct device_span {
 	size_t first, last;
 	float *v;			/* [last - first]², lower triangle */
-	double *work;			/* as many */
+	double *work;			/* as many; scratch of inverse() */
 };
 
 /* R of solver/factor.h, for the damping lambda. */

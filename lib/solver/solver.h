@@ -90,14 +90,15 @@ struct solver_layer {
 	 */
 	const float *h;
 	const int32_t *order;		/* [n] position → column; NULL: storage order */
-	const struct device *device;	/* NULL, or if solver_beside(): the processor */
+	const struct device *device;	/* NULL: the processor; see solver_off_device() */
 
 	struct codes *codes;		/* of solver_codes(), after codes_lay_out() */
 	struct solver_report report;	/* set by solver_run() */
 };
 
-/* NULL, or what keeps a layer with n columns and these settings off a device: "--turns". */
-const char *solver_beside(const struct solver *s, size_t n);
+/* Why layers with n columns and these settings are quantized by the processor although they have a device, as
+ * an option: "--turns". NULL: they are not. */
+const char *solver_off_device(const struct solver *s, size_t n);
 
 /* Codes of a weight with these settings, before codes_lay_out(). */
 struct codes solver_codes(const struct solver *s, size_t out, size_t in);

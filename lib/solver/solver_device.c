@@ -24,16 +24,15 @@ enum { GRID_ROWS = 65535, COPIED = 1 << 22 };
 struct held {
 	const struct device *d;
 	float *h, *r, *v;
-	double *work;
 	int32_t *column, *group, *member;
 	double *factor;
 	struct device_format *values, *compute;
-	struct device_span *span, *listed;	/* host; device */
+	struct device_span *span;	/* host */
 	size_t widest;
 	struct device_solve solve;
 };
 
-const char *solver_beside(const struct solver *s, size_t n)
+const char *solver_off_device(const struct solver *s, size_t n)
 {
 	return s->compensate == COMPENSATE_NONE ? "--compensate none" :
 		s->paths > 1 ? "--paths" : s->turns ? "--turns" :
@@ -44,7 +43,7 @@ const char *solver_beside(const struct solver *s, size_t n)
 		n > GRID_ROWS ? "so many columns" : NULL;
 }
 
-/* ---- what layers share ---- */
+/* ---- a job: what its layers share ---- */
 
 static void *memory(const struct held *a, size_t n, size_t size)
 {
@@ -55,7 +54,7 @@ static struct device_storage storage_of(const struct format *f, const struct dev
 {
 	const struct scale_kind t = format_scale_kind(f);
 	struct device_storage y = { .values = values, .asymmetric = f->asymmetric, .away = f->away,
-		.bits = f->bits, .max = f->max, .rounds = format_rounds_scales(f), .power = t.power,
+		.max = f->max, .rounds = format_rounds_scales(f), .power = t.power,
 		.least = t.min, .step = t.step, .most = t.max, .divisor = f->divisor };
 	const double below = -0.0;
 	const float one = 1;
@@ -82,12 +81,12 @@ static double *factors_of(const struct held *a, const struct format *f, size_t s
 	return device_copy(a->d, factor, steps * sizeof *factor);
 }
 
+/* Settings, columns and groups. */
 static void share(struct held *a, const struct job *j)
 {
 	const struct solver *s = j->s;
 	struct device_solve *y = &a->solve;
 
-	a->column = device_copy(a->d, j->column, j->n * sizeof *j->column);
 	a->group = device_copy(a->d, j->group, j->n * sizeof *j->group);
 	a->member = device_copy(a->d, j->member, j->live * sizeof *j->member);
 	a->values = s->storage.integers ? NULL : values_of(a, &s->storage);
@@ -132,6 +131,8 @@ static enum status factorize(struct held *a, struct job *j, size_t *index)
 static void invert(struct held *a, const struct job *j)
 {
 	size_t numbers = 0, at = 0;
+	struct device_span *span;
+	double *work;
 
 	for (size_t i = 0; i < j->spans; i++) {
 		const size_t width = j->span[i].last - j->span[i].first;
@@ -140,18 +141,20 @@ static void invert(struct held *a, const struct job *j)
 		a->widest = max(a->widest, width);
 	}
 	a->v = memory(a, numbers, sizeof *a->v);
-	a->work = memory(a, numbers, sizeof *a->work);
+	work = memory(a, numbers, sizeof *work);
 	a->span = xalloc(j->spans, sizeof *a->span);
 	for (size_t i = 0; i < j->spans; i++) {
 		const size_t width = j->span[i].last - j->span[i].first;
 
 		a->span[i] = (struct device_span){ j->span[i].first, j->span[i].last, a->v + at,
-			a->work + at };
+			work + at };
 		at += width * width;
 	}
-	a->listed = device_copy(a->d, a->span, j->spans * sizeof *a->span);
+	span = device_copy(a->d, a->span, j->spans * sizeof *span);
 	if (j->spans)
-		a->d->inverse(j->live, a->r, j->spans, a->listed, a->widest);
+		a->d->inverse(j->live, a->r, j->spans, span, a->widest);
+	device_free(a->d, span);
+	device_free(a->d, work);
 }
 
 static enum status prepare(struct held *a, struct job *j, size_t *index)
@@ -167,7 +170,6 @@ static enum status prepare(struct held *a, struct job *j, size_t *index)
 	a->column = device_copy(a->d, j->column, j->n * sizeof *j->column);
 	if ((status = factorize(a, j, index)))
 		return status;
-	device_free(a->d, a->column);
 	share(a, j);
 	invert(a, j);
 	return STATUS_DONE;
@@ -175,8 +177,8 @@ static enum status prepare(struct held *a, struct job *j, size_t *index)
 
 static void release(struct held *a)
 {
-	void *const all[] = { a->h, a->r, a->v, a->work, a->column, a->group, a->member, a->factor, a->values,
-		a->compute, a->listed };
+	void *const all[] = { a->h, a->r, a->v, a->column, a->group, a->member, a->factor, a->values,
+		a->compute };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		device_free(a->d, all[i]);
@@ -220,7 +222,7 @@ static void begin(struct held *a, const struct job *j, size_t m)
 	s->w = memory(a, j->n * m, sizeof *s->w);
 	s->e = memory(a, j->live * m, sizeof *s->e);
 	s->d = memory(a, a->widest * m, sizeof *s->d);
-	s->d_before = memory(a, a->widest * m, sizeof *s->d);
+	s->d_before = memory(a, a->widest * m, sizeof *s->d_before);
 	s->b = memory(a, DEVICE_BLOCK * m, sizeof *s->b);
 	s->code = memory(a, j->n * m, 1);
 	s->scale = memory(a, j->groups * m, sizeof *s->scale);

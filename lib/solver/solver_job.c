@@ -60,7 +60,7 @@ static void lay_out_job(struct pieces *p, struct job *j, const struct solver_lay
 {
 	const struct solver *s = l->settings;
 	const size_t n = l->weight->in;
-	const struct device *device = solver_beside(s, n) ? NULL : l->device;
+	const struct device *device = solver_off_device(s, n) ? NULL : l->device;
 	const bool solve = s->compensate != COMPENSATE_NONE && !device;
 
 	*j = (struct job){ .s = s, .device = device, .n = n, .h = l->h, .order = l->order,

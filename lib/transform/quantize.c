@@ -180,9 +180,9 @@ static const int32_t *order_of(const struct quantize *q, struct quantized *t, si
 }
 
 /* Warns of the first layer that is quantized by the processor, although there is a device. */
-static void warn_beside(struct quantize *q, const struct part *part, const struct quantized *t)
+static void warn_off_device(struct quantize *q, const struct part *part, const struct quantized *t)
 {
-	const char *why = solver_beside(&t->method->solver, t->layer.linear.in);
+	const char *why = solver_off_device(&t->method->solver, t->layer.linear.in);
 
 	if (!q->device || !t->method->quantizer->needs_hessian || !why || q->warned_device)
 		return;
@@ -239,7 +239,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 		t->codes = solver_codes(&m->solver, l->out, l->in);
 		layers_codes(&t->codes);
 	}
-	warn_beside(q, part, t);
+	warn_off_device(q, part, t);
 	z->begin(t);
 }
 
