@@ -8,11 +8,6 @@
 
 enum { WIDE = BLOCK_THREADS };
 
-static size_t blocks_of(size_t n)
-{
-	return (n + WIDE - 1) / WIDE;
-}
-
 /* ---- norms: a block takes a vector ---- */
 
 struct norm_of { struct device_norm f; struct device_rows r; float *y; const float *x; };
@@ -65,7 +60,7 @@ void gpu_add(size_t m, size_t n, size_t stride, float *y, const float *x, bool r
 {
 	const struct rows_of a = { m, n, stride, y, x, replace };
 
-	LAUNCH(add_rows, blocks_of(m * n), 1, WIDE, a);
+	LAUNCH(add_rows, blocks_of(m * n, WIDE), 1, WIDE, a);
 }
 
 KERNEL(add_vector, struct rows_of)
@@ -80,7 +75,7 @@ void gpu_add_bias(size_t m, size_t n, size_t stride, float *y, const float *bias
 {
 	const struct rows_of a = { m, n, stride, y, bias, false };
 
-	LAUNCH(add_vector, blocks_of(m * n), 1, WIDE, a);
+	LAUNCH(add_vector, blocks_of(m * n, WIDE), 1, WIDE, a);
 }
 
 struct signs_of { size_t m, n; float *x; const int8_t *sign; };
@@ -97,7 +92,7 @@ void gpu_multiply_signs(size_t m, size_t n, float *x, const int8_t *sign)
 {
 	const struct signs_of a = { m, n, x, sign };
 
-	LAUNCH(multiply, blocks_of(m * n), 1, WIDE, a);
+	LAUNCH(multiply, blocks_of(m * n, WIDE), 1, WIDE, a);
 }
 
 /* ---- activation functions (forward/activation.c) ---- */
@@ -168,7 +163,7 @@ void gpu_activate(int activation, size_t m, size_t n, size_t stride, float *y, c
 {
 	const struct activate_of a = { activation, m, n, stride, y, x };
 
-	LAUNCH(activate, blocks_of(m * n), 1, WIDE, a);
+	LAUNCH(activate, blocks_of(m * n, WIDE), 1, WIDE, a);
 }
 
 /* ---- rotary positions: a thread takes a pair ---- */
@@ -197,7 +192,7 @@ void gpu_rope(const struct device_rope *r, float *x)
 {
 	const struct rope_of a = { *r, x };
 
-	LAUNCH(rotate_pairs, blocks_of(r->rows * r->heads * r->half), 1, WIDE, a);
+	LAUNCH(rotate_pairs, blocks_of(r->rows * r->heads * r->half, WIDE), 1, WIDE, a);
 }
 
 /* ---- rounding of inputs: a block takes a row ---- */

@@ -52,10 +52,10 @@ static void attend_tile(const struct device_attention *a, const struct tile *t, 
 {
 	const size_t d = a->head_dim, group = a->heads / a->kv_heads, width = a->heads * d;
 	const float *key = x + t->from * a->stride + width, *value = key + a->kv_heads * d;
-	struct gemm g = { t->queries, t->keys, d, false, true, a->scale, 0,
-		x + t->first * a->stride + member * d, key, t->scores, a->stride, a->stride, t->keys,
-		DEVICE_F32, a->kv_heads, group * d, d,
-		t->queries * t->keys };
+	struct gemm g = { .m = t->queries, .n = t->keys, .k = d, .transpose_b = true, .alpha = a->scale,
+		.a = x + t->first * a->stride + member * d, .b = key, .c = t->scores, .lda = a->stride,
+		.ldb = a->stride, .ldc = t->keys, .batch = a->kv_heads, .step_a = group * d, .step_b = d,
+		.step_c = t->queries * t->keys };
 
 	library_gemm(&g);
 	LAUNCH_TOGETHER(softmax, t->queries, a->kv_heads, WIDE, *t);

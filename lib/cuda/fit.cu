@@ -238,7 +238,7 @@ void gpu_fit(const struct device_solve *s, const struct device_span *span, size_
 	size_t n)
 {
 	const struct fit_of a = { *s, span ? s->d : NULL, span ? span->first : 0, group, from, n };
-	const size_t blocks = (s->m + WIDE - 1) / WIDE;
+	const size_t blocks = blocks_of(s->m, WIDE);
 
 	LAUNCH(take_group, blocks, 1, WIDE, a);
 	if (s->steps < 2 || !n)

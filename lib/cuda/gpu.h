@@ -28,6 +28,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <stddef.h>
 #include <stdint.h>
 
 void gpu_check(cudaError_t error, const char *what);
@@ -115,6 +116,12 @@ DEVICE_FUNCTION uint64_t clock_now(void)
 #else
 #include "../../tests/cuda/plain.h"
 #endif
+
+/* Blocks of `each` numbers, of which the last may be smaller. */
+static inline size_t blocks_of(size_t n, size_t each)
+{
+	return (n + each - 1) / each;
+}
 
 /* bf16: the nearest, ties to even; NaN stays NaN. */
 DEVICE_FUNCTION uint16_t float_to_bf16(float x)

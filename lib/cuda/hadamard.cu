@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hadamard.cu -- fast products with Sylvester's Hadamard matrices; see device/device.h
+ * hadamard.cu -- products with Hadamard matrices, fast ones with Sylvester's; see device/device.h
  *
- * A block takes a span of a row, which is one or several vectors of `order` numbers, to shared memory. A pass
+ * Of the fast product, a block takes a span of a row, which is one or several vectors of `order` numbers, to shared memory. A pass
  * does up to three of the log₂ order steps: a thread adds and subtracts eight numbers in its registers. An
  * unused number follows each 32, so that threads which read every eighth number do not wait for each other.
  */
 #include <math.h>
 #include "cuda/gpu.h"
+#include "cuda/library.h"
 #include "cuda/module.h"
 
 enum { WIDE = 512, SPAN = 4096, EIGHT = 8 };
@@ -73,7 +74,7 @@ KERNEL_OF(WIDE, 1, sylvester, struct sylvester_of)
 		y[i] = s[place(i)];
 }
 
-void gpu_hadamard(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x)
+static void multiply_sylvester(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x)
 {
 	struct sylvester_of a = { n, stride, order, order, (float)(1 / sqrt((double)order)), y, x };
 
@@ -83,4 +84,15 @@ void gpu_hadamard(size_t m, size_t n, size_t stride, size_t order, float *y, con
 		rows = m - row < 65535 ? m - row : 65535;	/* of BLOCK_Y */
 		LAUNCH_DYNAMIC(sylvester, n / a.span, rows, WIDE, (a.span + a.span / 32) * sizeof(float), a);
 	}
+}
+
+void gpu_rotate(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x, const float *h)
+{
+	const struct gemm g = { .m = m, .n = order, .k = order, .alpha = 1, .a = x, .b = h, .c = y,
+		.lda = stride, .ldb = order, .ldc = n, .batch = n / order, .step_a = order, .step_c = order };
+
+	if (h)
+		library_gemm(&g);
+	else
+		multiply_sylvester(m, n, stride, order, y, x);
 }

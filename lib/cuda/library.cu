@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <cusolverDn.h>
 #include "cuda/gpu.h"
+#include "cuda/growing.h"
 #include "cuda/library.h"
 
 static struct {
@@ -15,9 +16,7 @@ static struct {
 	cusolverDnHandle_t solver;
 	struct cudaDeviceProp properties;
 	char name[320];
-	float *work;			/* of cuSOLVER */
-	size_t work_numbers;
-	int *info;
+	int *info;			/* of cuSOLVER */
 } gpu;
 
 void gpu_check(cudaError_t error, const char *what)
@@ -156,21 +155,17 @@ void library_gemm_bytes(const struct gemm_bytes *g)
 /* The lower triangle of a row-major matrix is the upper one of a column-major matrix: a = Uᵀ U, U = Lᵀ. */
 size_t library_cholesky(size_t n, float *a)
 {
+	static struct growing work;
 	int numbers = 0, info = 0;
 
 	if (!gpu.solver) {
 		check_solver(cusolverDnCreate(&gpu.solver), "cuSOLVER");
-		gpu_check(cudaMalloc((void **)&gpu.info, sizeof *gpu.info), "allocation");
+		gpu.info = (int *)library_allocate(sizeof *gpu.info);
 	}
 	check_solver(cusolverDnSpotrf_bufferSize(gpu.solver, CUBLAS_FILL_MODE_UPPER, (int)n, a, (int)n,
 		&numbers), "factor");
-	if ((size_t)numbers > gpu.work_numbers) {
-		gpu_check(cudaFree(gpu.work), "release");
-		gpu.work_numbers = (size_t)numbers;
-		gpu_check(cudaMalloc((void **)&gpu.work, gpu.work_numbers * sizeof *gpu.work), "allocation");
-	}
-	check_solver(cusolverDnSpotrf(gpu.solver, CUBLAS_FILL_MODE_UPPER, (int)n, a, (int)n, gpu.work,
-		numbers, gpu.info), "factor");
-	gpu_check(cudaMemcpy(&info, gpu.info, sizeof info, cudaMemcpyDeviceToHost), "factor");
+	check_solver(cusolverDnSpotrf(gpu.solver, CUBLAS_FILL_MODE_UPPER, (int)n, a, (int)n,
+		(float *)growing_of(&work, (size_t)numbers * sizeof(float)), numbers, gpu.info), "factor");
+	library_download(&info, gpu.info, sizeof info);
 	return info > 0 ? (size_t)info : 0;
 }

@@ -33,7 +33,7 @@ struct gemm {
 	float *c;
 	size_t lda, ldb, ldc;		/* numbers from row to row, as stored */
 	enum device_type type;		/* of a and b: f32 or bf16 */
-	size_t batch, step_a, step_b, step_c;	/* batch 0: 1 */
+	size_t batch, step_a, step_b, step_c;	/* batch 0: 1; steps: numbers from matrix to matrix */
 };
 void library_gemm(const struct gemm *g);
 /* c[m][n] = a[m][k] b[n][k]ᵀ of bytes, in int32 or, for e4m3, in float. k and n are multiples of 16. */

@@ -12,7 +12,6 @@ void gpu_multiply_signs(size_t m, size_t n, float *x, const int8_t *sign);
 void gpu_activate(int activation, size_t m, size_t n, size_t stride, float *y, const float *x);
 void gpu_rope(const struct device_rope *r, float *x);
 void gpu_round(const struct device_rounding *r, size_t m, size_t n, float *y, const float *x);
-
 void gpu_quantize(const struct device_rounding *r, size_t m, size_t n, void *bytes, enum device_type type,
 	float *scale, const float *x);
 
@@ -20,7 +19,7 @@ void gpu_quantize(const struct device_rounding *r, size_t m, size_t n, void *byt
 void gpu_attention(const struct device_attention *a, float *y, const float *x);
 
 /* hadamard.cu */
-void gpu_hadamard(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x);
+void gpu_rotate(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x, const float *h);
 
 /* packed.cu */
 void gpu_packed(const struct device_packed *p);
@@ -29,7 +28,6 @@ void gpu_packed(const struct device_packed *p);
 void gpu_convert(size_t n, void *y, enum device_type to, const void *x, enum device_type from);
 void gpu_product(const struct device_product *p);
 void gpu_bytes(const struct device_bytes *p);
-void gpu_rotate(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x, const float *h);
 
 /* sums.cu */
 void gpu_moments(const struct device_moments *s, enum device_type type, size_t rows, const float *x);

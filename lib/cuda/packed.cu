@@ -185,13 +185,13 @@ WIDTH(2) WIDTH(3) WIDTH(4) WIDTH(5) WIDTH(6) WIDTH(8)
 
 void gpu_packed(const struct device_packed *p)
 {
-	struct packed_of a = { *p, (p->in + CODES - 1) / CODES, 1, (p->in + CODES - 1) / CODES };
-	const size_t blocks = (p->out + ROWS - 1) / ROWS, warps = (a.units + LANES - 1) / LANES;
+	struct packed_of a = { *p, blocks_of(p->in, CODES), 1, blocks_of(p->in, CODES) };
+	const size_t blocks = blocks_of(p->out, ROWS), warps = blocks_of(a.units, LANES);
 	const unsigned threads = (unsigned)(warps < WARPS ? warps : WARPS) * LANES;
 
 	if (p->group) {
 		a.each = p->group / CODES;
-		a.groups = (a.units + a.each - 1) / a.each;
+		a.groups = blocks_of(a.units, a.each);
 	}
 	for (size_t t = 0; t < p->m; t += PAIR) {
 		a.p.m = p->m - t < PAIR ? p->m - t : PAIR;

@@ -33,14 +33,15 @@ void gpu_convert(size_t n, void *y, enum device_type to, const void *x, enum dev
 {
 	const struct convert_of a = { n, y, to, x, from };
 
-	LAUNCH(convert, (n + WIDE - 1) / WIDE, 1, WIDE, a);
+	LAUNCH(convert, blocks_of(n, WIDE), 1, WIDE, a);
 }
 
 void gpu_product(const struct device_product *p)
 {
 	static struct growing scratch;
-	struct gemm g = { p->m, p->n, p->k, false, true, 1, p->add ? 1.f : 0.f, p->x, p->w, p->y, p->k, p->k,
-		p->stride, p->type, 1, 0, 0, 0 };
+	struct gemm g = { .m = p->m, .n = p->n, .k = p->k, .transpose_b = true, .alpha = 1,
+		.beta = p->add ? 1.f : 0.f, .a = p->x, .b = p->w, .c = p->y, .lda = p->k, .ldb = p->k,
+		.ldc = p->stride, .type = p->type };
 
 	if (p->type == DEVICE_BF16) {
 		void *narrow = growing_of(&scratch, p->m * p->k * sizeof(uint16_t));
@@ -74,17 +75,5 @@ void gpu_bytes(const struct device_bytes *p)
 	const struct scale_of a = { *p, g.c };
 
 	library_gemm_bytes(&g);
-	LAUNCH(scale, (p->m * p->n + WIDE - 1) / WIDE, 1, WIDE, a);
-}
-
-void gpu_rotate(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x, const float *h)
-{
-	const struct gemm g = { m, order, order, false, false, 1, 0, x, h, y, stride, order, n, DEVICE_F32,
-		n / order, order, 0, order };
-
-	if (!h) {
-		gpu_hadamard(m, n, stride, order, y, x);
-		return;
-	}
-	library_gemm(&g);
+	LAUNCH(scale, blocks_of(p->m * p->n, WIDE), 1, WIDE, a);
 }

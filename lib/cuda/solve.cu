@@ -31,7 +31,7 @@ void gpu_columns(size_t m, size_t n, size_t stride, float *y, const float *x)
 {
 	const struct columns_of a = { m, n, stride, y, x };
 
-	LAUNCH(columns, (m + WIDE - 1) / WIDE, (n + SQUARE - 1) / SQUARE, WIDE, a);
+	LAUNCH(columns, blocks_of(m, WIDE), blocks_of(n, SQUARE), WIDE, a);
 }
 
 struct rows_of { size_t m, n; uint8_t *y; const uint8_t *x; };
@@ -48,7 +48,7 @@ void gpu_rows(size_t m, size_t n, uint8_t *y, const uint8_t *x)
 {
 	const struct rows_of a = { m, n, y, x };
 
-	LAUNCH(rows, (m + WIDE - 1) / WIDE, (n + PIECE - 1) / PIECE, WIDE, a);
+	LAUNCH(rows, blocks_of(m, WIDE), blocks_of(n, PIECE), WIDE, a);
 }
 
 /* ---- ranges ---- */
@@ -77,7 +77,7 @@ void gpu_ranges(const struct device_solve *s, float *low, float *high)
 {
 	const struct ranges_of a = { *s, low, high };
 
-	LAUNCH(ranges, (s->m + WIDE - 1) / WIDE, 1, WIDE, a);
+	LAUNCH(ranges, blocks_of(s->m, WIDE), 1, WIDE, a);
 }
 
 /* ---- factor ---- */
@@ -106,10 +106,10 @@ size_t gpu_factor(const struct device_factor *f)
 {
 	size_t info;
 
-	LAUNCH(fill, (f->live + WIDE - 1) / WIDE, f->live, WIDE, *f);
+	LAUNCH(fill, blocks_of(f->live, WIDE), f->live, WIDE, *f);
 	info = library_cholesky(f->live, f->work);
 	if (!info)
-		LAUNCH(reverse, (f->live + WIDE - 1) / WIDE, f->live, WIDE, *f);
+		LAUNCH(reverse, blocks_of(f->live, WIDE), f->live, WIDE, *f);
 	return info;
 }
 
@@ -142,7 +142,7 @@ void gpu_inverse(size_t live, const float *r, size_t n, const struct device_span
 {
 	const struct inverse_of a = { live, r, span };
 
-	LAUNCH(inverse, (widest + ROWS - 1) / ROWS, n, ROWS, a);
+	LAUNCH(inverse, blocks_of(widest, ROWS), n, ROWS, a);
 }
 
 /* ---- columns ---- */
@@ -151,10 +151,10 @@ void gpu_inverse(size_t live, const float *r, size_t n, const struct device_span
 void gpu_span(const struct device_solve *s, const struct device_span *span)
 {
 	const size_t m = s->m, width = span->last - span->first;
-	const struct gemm earlier = { width, m, span->first, true, false, 1, 0, s->r + span->first, s->e,
-		s->d_before, s->live, m, m, DEVICE_F32, 1, 0, 0, 0 };
-	const struct gemm inside = { width, m, width, false, false, 1, 0, span->v, s->d_before, s->d, width,
-		m, m, DEVICE_F32, 1, 0, 0, 0 };
+	const struct gemm earlier = { .m = width, .n = m, .k = span->first, .transpose_a = true, .alpha = 1,
+		.a = s->r + span->first, .b = s->e, .c = s->d_before, .lda = s->live, .ldb = m, .ldc = m };
+	const struct gemm inside = { .m = width, .n = m, .k = width, .alpha = 1, .a = span->v,
+		.b = s->d_before, .c = s->d, .lda = width, .ldb = m, .ldc = m };
 
 	if (!span->first) {
 		library_clear(s->d, width * m * sizeof *s->d);
@@ -229,10 +229,11 @@ void gpu_block(const struct device_solve *s, const struct device_span *span, siz
 	const struct block_of a = { *s, *span, first, last };
 	const size_t m = s->m, at = first - span->first, n = last - first, width = span->last - span->first;
 	const size_t rest = span->last - last;
-	const struct gemm g = { rest, m, n, false, false, -1, 1, span->v + (at + n) * width + at, s->b,
-		s->d + (at + n) * m, width, m, m, DEVICE_F32, 1, 0, 0, 0 };
+	const struct gemm g = { .m = rest, .n = m, .k = n, .alpha = -1, .beta = 1,
+		.a = span->v + (at + n) * width + at, .b = s->b, .c = s->d + (at + n) * m, .lda = width,
+		.ldb = m, .ldc = m };
 
-	LAUNCH_TOGETHER(quantize, (m + ROWS - 1) / ROWS, 1, ROWS, a);
+	LAUNCH_TOGETHER(quantize, blocks_of(m, ROWS), 1, ROWS, a);
 	if (rest)
 		library_gemm(&g);
 }
@@ -256,7 +257,7 @@ KERNEL(dead, struct device_solve)
 
 void gpu_dead(const struct device_solve *s)
 {
-	LAUNCH(dead, (s->m + WIDE - 1) / WIDE, 1, WIDE, *s);
+	LAUNCH(dead, blocks_of(s->m, WIDE), 1, WIDE, *s);
 }
 
 /* ---- quadratic forms, as num/quadratic.c ---- */
@@ -284,15 +285,15 @@ void gpu_quadratic(size_t m, size_t n, double *sum, const float *x, const float 
 	for (size_t b = 0; b < n; b += TILE) {
 		const size_t wide = n - b < TILE ? n - b : TILE, rest = n - b - wide;
 		const float *of = h + b * n + b;
-		const struct gemm block = { wide, m, wide, false, false, 1, 0, of, x + b * m, y, n, m, m,
-			DEVICE_F32, 1, 0, 0, 0 };
-		const struct gemm after = { wide, m, rest, false, false, 2, 1, of + wide,
-			x + (b + wide) * m, y, n, m, m, DEVICE_F32, 1, 0, 0, 0 };
+		const struct gemm block = { .m = wide, .n = m, .k = wide, .alpha = 1, .a = of,
+			.b = x + b * m, .c = y, .lda = n, .ldb = m, .ldc = m };
+		const struct gemm after = { .m = wide, .n = m, .k = rest, .alpha = 2, .beta = 1,
+			.a = of + wide, .b = x + (b + wide) * m, .c = y, .lda = n, .ldb = m, .ldc = m };
 		const struct dot_of a = { m, wide, sum, x + b * m, y };
 
 		library_gemm(&block);
 		if (rest)
 			library_gemm(&after);
-		LAUNCH(add_dots, (m + WIDE - 1) / WIDE, 1, WIDE, a);
+		LAUNCH(add_dots, blocks_of(m, WIDE), 1, WIDE, a);
 	}
 }

@@ -28,7 +28,7 @@ void gpu_copy(void *y, const void *x, size_t bytes)
 {
 	const struct copy_of a = { bytes / PIECE, (uint32_t *)y, (const uint32_t *)x };
 
-	LAUNCH(copy, (a.pieces + WIDE * EACH - 1) / (WIDE * EACH), 1, WIDE, a);
+	LAUNCH(copy, blocks_of(a.pieces, WIDE * EACH), 1, WIDE, a);
 }
 
 struct stamp_of { uint64_t *time; uint64_t later; };

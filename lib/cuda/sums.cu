@@ -27,7 +27,8 @@ static void add_gram(const struct device_moments *s, enum device_type type, size
 {
 	static struct growing narrow, window;
 	const size_t n = s->in;
-	struct gemm g = { n, n, rows, true, false, 1, 0, x, x, NULL, n, n, n, type, 1, 0, 0, 0 };
+	struct gemm g = { .m = n, .n = n, .k = rows, .transpose_a = true, .alpha = 1, .a = x, .b = x,
+		.lda = n, .ldb = n, .ldc = n, .type = type };
 	struct gram_of a = { n, s->sum, NULL };
 
 	if (type == DEVICE_BF16) {
@@ -37,7 +38,7 @@ static void add_gram(const struct device_moments *s, enum device_type type, size
 	g.c = (float *)growing_of(&window, n * n * sizeof(float));
 	a.of_window = g.c;
 	library_gemm(&g);
-	LAUNCH(add_window, (n * n + WIDE - 1) / WIDE, 1, WIDE, a);
+	LAUNCH(add_window, blocks_of(n * n, WIDE), 1, WIDE, a);
 }
 
 struct magnitudes_of {
@@ -114,8 +115,8 @@ KERNEL(count_bins, struct magnitudes_of)
 void gpu_moments(const struct device_moments *s, enum device_type type, size_t rows, const float *x)
 {
 	static struct growing scratch;
-	const size_t n = s->in, columns = (n + WIDE - 1) / WIDE, all = SLICES * n;
-	struct magnitudes_of a = { *s, type == DEVICE_BF16, rows, (rows + SLICES - 1) / SLICES, NULL, NULL,
+	const size_t n = s->in, columns = blocks_of(n, WIDE), all = SLICES * n;
+	struct magnitudes_of a = { *s, type == DEVICE_BF16, rows, blocks_of(rows, SLICES), NULL, NULL,
 		NULL, x };
 
 	if (s->sum)
@@ -142,5 +143,5 @@ void gpu_symmetric(size_t n, float *y, const double *sum)
 {
 	const struct symmetric_of a = { n, y, sum };
 
-	LAUNCH(mirror, (n * n + WIDE - 1) / WIDE, 1, WIDE, a);
+	LAUNCH(mirror, blocks_of(n * n, WIDE), 1, WIDE, a);
 }
