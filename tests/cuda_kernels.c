@@ -145,7 +145,7 @@ static void run(const struct layer *l, size_t m, float *y, const float *x, const
 	device_codes(device, &l->format, &p);
 	p.m = m, p.out = l->out, p.in = l->in, p.stride = l->out + MARGIN;
 	p.group = l->group;
-	p.result = result;
+	p.y = result;
 	p.x = device_copy(device, x, m * l->in * sizeof *x);
 	p.packed = device_copy(device, l->packed, l->bytes);
 	p.scale = device_copy(device, l->scale, l->out * l->groups * sizeof *l->scale);

@@ -1204,7 +1204,8 @@ static const struct device *other_device(void)
  * those of the reference in double, which is as far away. Numbers of the report are sums over all weights. If
  * all codes are equal, they differ by the rounding of products in float.
  */
-static void same_on_device(const char *what, const struct solver *s, const struct data *d, const int32_t *order)
+static void same_on_device(const char *what, const struct solver *s, const struct data *d,
+	const int32_t *order)
 {
 	static const struct device *opened;
 	struct result want, got;

@@ -17,10 +17,10 @@
  *	...
  *	LAUNCH(twice, blocks, 1, 256, t);
  *
- * A kernel whose threads meet (TOGETHER(), block_sum(), ...) is called by LAUNCH_TOGETHER(). All threads of a
- * block must come to each meeting, and all threads of a warp to each warp_sum(). LAUNCH_DYNAMIC() also gives
- * the block bytes of shared memory, at DYNAMIC. KERNEL_OF() is for blocks of at most `threads` threads, of
- * which `blocks` fit into a multiprocessor.
+ * A kernel whose threads wait for each other (TOGETHER(), block_sum(), ...) is launched by LAUNCH_TOGETHER().
+ * All threads of a block must call TOGETHER(), and all threads of a warp warp_sum(). LAUNCH_DYNAMIC() also
+ * gives the block bytes of shared memory, at DYNAMIC. KERNEL_OF() is for blocks of at most `threads` threads.
+ * It limits their registers such that `blocks` of them fit into a multiprocessor.
  */
 #ifndef CUDA_GPU_H
 #define CUDA_GPU_H
@@ -57,7 +57,7 @@ extern __shared__ uint4 gpu_dynamic[];
 #define BLOCK_Y blockIdx.y
 #define GRID gridDim.x
 
-/* More than 48 KiB of shared memory have to be asked for. */
+/* A launch with more than 48 KiB of shared memory needs an attribute of the kernel. */
 template <typename type>
 static inline void gpu_launch(void (*kernel)(type), const char *name, dim3 blocks, unsigned threads,
 	size_t bytes, const type &arguments)
@@ -117,7 +117,7 @@ DEVICE_FUNCTION uint64_t clock_now(void)
 #include "../../tests/cuda/plain.h"
 #endif
 
-/* Blocks of `each` numbers, of which the last may be smaller. */
+/* The number of blocks of n numbers, `each` a block. */
 static inline size_t blocks_of(size_t n, size_t each)
 {
 	return (n + each - 1) / each;
@@ -152,7 +152,7 @@ DEVICE_FUNCTION float bf16_to_float(uint16_t x)
 	return of_bits((uint32_t)x << 16);
 }
 
-/* The sum, the largest number of the threads of a block, whose number is a power of two of at most 1024. */
+/* The sum of x over the threads of a block, and the maximum. There are 2^k threads, at most 1024. */
 DEVICE_FUNCTION float block_sum(float x)
 {
 	SHARED float sum[1024];

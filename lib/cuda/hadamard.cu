@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * hadamard.cu -- products with Hadamard matrices, fast ones with Sylvester's; see device/device.h
+ * hadamard.cu -- products with Hadamard matrices; see device/device.h
  *
- * Of the fast product, a block takes a span of a row, which is one or several vectors of `order` numbers, to shared memory. A pass
- * does up to three of the log₂ order steps: a thread adds and subtracts eight numbers in its registers. An
- * unused number follows each 32, so that threads which read every eighth number do not wait for each other.
+ * Sylvester's have a fast product. A block takes a span of a row, which is one or several vectors of `order`
+ * numbers, to shared memory. A pass does up to three of the log₂ order steps: a thread adds and subtracts
+ * eight numbers in its registers. An unused number follows each 32, so that threads which read every eighth
+ * number do not wait for each other.
  */
 #include <math.h>
 #include "cuda/gpu.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * library.h -- what the module takes from CUDA's libraries: memory, products, factors
+ * library.h -- operations of CUDA's libraries: memory, products, factors
  *
  * library.cu calls the runtime, cuBLAS and cuSOLVER. tests/cuda/plain.c does the same on the processor. An
  * error ends the program by the function of ptq_device().

@@ -41,8 +41,8 @@ const struct device *ptq_device(const struct device_host *host)
 	d->bytes = gpu_bytes;
 	d->moments = gpu_moments;
 	d->symmetric = gpu_symmetric;
-	d->columns = gpu_columns;
-	d->rows = gpu_rows;
+	d->transpose = gpu_transpose;
+	d->transpose_codes = gpu_transpose_codes;
 	d->ranges = gpu_ranges;
 	d->factor = gpu_factor;
 	d->inverse = gpu_inverse;

@@ -34,8 +34,8 @@ void gpu_moments(const struct device_moments *s, enum device_type type, size_t r
 void gpu_symmetric(size_t n, float *y, const double *sum);
 
 /* solve.cu */
-void gpu_columns(size_t m, size_t n, size_t stride, float *y, const float *x);
-void gpu_rows(size_t m, size_t n, uint8_t *y, const uint8_t *x);
+void gpu_transpose(size_t m, size_t n, size_t stride, float *y, const float *x);
+void gpu_transpose_codes(size_t m, size_t n, uint8_t *y, const uint8_t *x);
 void gpu_ranges(const struct device_solve *s, float *low, float *high);
 size_t gpu_factor(const struct device_factor *f);
 void gpu_inverse(size_t live, const float *r, size_t n, const struct device_span *span, size_t widest);

@@ -3,9 +3,9 @@
  * packed.cu -- products of few rows of x with packed codes; see device/device.h
  *
  * A lane takes the same columns of all weight rows of its block: a unit of 32 codes, whose x it keeps in
- * registers. So a block reads codes only, AHEAD rows at a time, and decodes
- * each with two or three operations. The warps of a block take the units of a row in turn, and their sums
- * are added at the end, together with the branch.
+ * registers. So a block reads only codes, AHEAD rows at a time, and decodes each with two or three
+ * operations. The warps of a block take the units of a row in turn. Their sums are added at the end, together
+ * with the branch.
  */
 #include "cuda/gpu.h"
 #include "cuda/library.h"
@@ -70,7 +70,7 @@ DEVICE_FUNCTION float value_of(const struct device_packed *p, const int bits, co
 	if (code == DEVICE_INTEGER)
 		return of_bits(c | 0x4b000000u) - shift;
 	if (code == DEVICE_FLOAT)
-		return of_bits((c & (sign - 1)) << (23 - p->y) | (c & sign) << (32 - bits)) *
+		return of_bits((c & (sign - 1)) << (23 - p->mantissa) | (c & sign) << (32 - bits)) *
 			of_bits((uint32_t)(254 - p->bias) << 23);
 	return bits <= 5 ? table[c * LANES + THREAD % LANES] : table[c];
 }
@@ -97,7 +97,7 @@ DEVICE_FUNCTION void add_unit(const struct packed_of *a, const int bits, const e
 		sum[t] += part[t] * p->scale[place];
 }
 
-/* Row r of a block; behind the last row, the first of the block. */
+/* Row r of a block; after the last row, the first row of the block, whose sum is not used. */
 DEVICE_FUNCTION size_t row_of(const struct device_packed *p, size_t first, int r)
 {
 	return first + (size_t)r < p->out ? first + (size_t)r : first;
@@ -151,7 +151,7 @@ DEVICE_FUNCTION void multiply(const struct packed_of *a, const int bits, const e
 	TOGETHER();
 	for (size_t i = warp; i < ROWS * (size_t)m; i += warps) {
 		const size_t r = i / (size_t)m, t = i % (size_t)m, row = first + r;
-		float *y = p->result + t * p->stride + row, all = lane < warps ? part[lane][r][t] : 0;
+		float *y = p->y + t * p->stride + row, all = lane < warps ? part[lane][r][t] : 0;
 
 		for (size_t k = lane; row < p->out && k < p->rank; k += LANES)
 			all += p->ax[t * p->rank + k] * (p->type == DEVICE_BF16 ?
@@ -197,7 +197,7 @@ void gpu_packed(const struct device_packed *p)
 		a.p.m = p->m - t < PAIR ? p->m - t : PAIR;
 		a.p.x = p->x + t * p->in;
 		a.p.ax = p->rank ? p->ax + t * p->rank : NULL;
-		a.p.result = p->result + t * p->stride;
+		a.p.y = p->y + t * p->stride;
 		switch (p->bits) {
 		RUN(2);
 		RUN(3);

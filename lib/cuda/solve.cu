@@ -16,10 +16,10 @@ enum { WIDE = BLOCK_THREADS, ROWS = 32, SQUARE = 8, PIECE = 32, TILE = 256 };
 
 /* ---- transposition ---- */
 
-struct columns_of { size_t m, n, stride; float *y; const float *x; };
+struct transpose_of { size_t m, n, stride; float *y; const float *x; };
 
 /* A thread takes SQUARE columns of a row: a sector of memory. */
-KERNEL(columns, struct columns_of)
+KERNEL(transpose, struct transpose_of)
 {
 	const size_t i = (size_t)BLOCK * THREADS + THREAD, first = (size_t)BLOCK_Y * SQUARE;
 
@@ -27,16 +27,16 @@ KERNEL(columns, struct columns_of)
 		a.y[j * a.stride + i] = a.x[i * a.n + j];
 }
 
-void gpu_columns(size_t m, size_t n, size_t stride, float *y, const float *x)
+void gpu_transpose(size_t m, size_t n, size_t stride, float *y, const float *x)
 {
-	const struct columns_of a = { m, n, stride, y, x };
+	const struct transpose_of a = { m, n, stride, y, x };
 
-	LAUNCH(columns, blocks_of(m, WIDE), blocks_of(n, SQUARE), WIDE, a);
+	LAUNCH(transpose, blocks_of(m, WIDE), blocks_of(n, SQUARE), WIDE, a);
 }
 
-struct rows_of { size_t m, n; uint8_t *y; const uint8_t *x; };
+struct transpose_codes_of { size_t m, n; uint8_t *y; const uint8_t *x; };
 
-KERNEL(rows, struct rows_of)
+KERNEL(transpose_codes, struct transpose_codes_of)
 {
 	const size_t i = (size_t)BLOCK * THREADS + THREAD, first = (size_t)BLOCK_Y * PIECE;
 
@@ -44,11 +44,11 @@ KERNEL(rows, struct rows_of)
 		a.y[i * a.n + j] = a.x[j * a.m + i];
 }
 
-void gpu_rows(size_t m, size_t n, uint8_t *y, const uint8_t *x)
+void gpu_transpose_codes(size_t m, size_t n, uint8_t *y, const uint8_t *x)
 {
-	const struct rows_of a = { m, n, y, x };
+	const struct transpose_codes_of a = { m, n, y, x };
 
-	LAUNCH(rows, blocks_of(m, WIDE), blocks_of(n, PIECE), WIDE, a);
+	LAUNCH(transpose_codes, blocks_of(m, WIDE), blocks_of(n, PIECE), WIDE, a);
 }
 
 /* ---- ranges ---- */

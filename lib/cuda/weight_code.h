@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* weight_code.h -- codes of weights, as in solver/coding.h and num/format_codec.c, for kernels */
+/* weight_code.h -- kernels: rounding to formats (num/format_codec.c), codes of weights (solver/coding.h) */
 #ifndef CUDA_WEIGHT_CODE_H
 #define CUDA_WEIGHT_CODE_H
 #include <string.h>
@@ -40,7 +40,7 @@ DEVICE_FUNCTION double integer_of(double x, bool away)
 	return away && rest == -0.5 && x < 0 ? even - 1 : even;
 }
 
-/* The number x >= 0 rounded to floats of y bits of mantissa, as in num/format_codec.c. */
+/* x >= 0 rounded to a float of the format, without its largest value; as in num/format_codec.c. */
 DEVICE_FUNCTION double float_near(const struct device_format *f, double x)
 {
 	const double normal = (double)of_bits((uint32_t)(128 - f->bias) << 23);
@@ -56,7 +56,7 @@ DEVICE_FUNCTION double float_near(const struct device_format *f, double x)
 	return f->away && x - y == half ? y + 2 * half : y;
 }
 
-/* The value that is nearest to x. */
+/* That value; for integers and floats without a search. */
 DEVICE_FUNCTION float value_nearest(const struct device_format *f, double x)
 {
 	const double low = f->value[0], high = f->value[f->n - 1];
@@ -80,7 +80,7 @@ DEVICE_FUNCTION float value_of(const struct device_format *f, float x, float lim
 	return v > limit ? limit : v < -limit ? -limit : v;
 }
 
-/* The code of x under a scale and zero; *value: that of the code, less the zero. */
+/* The code of x with a scale and a zero. *value: the number of the code, less the zero. */
 DEVICE_FUNCTION uint8_t code_of(const struct device_storage *f, double x, float scale, uint8_t zero,
 	float *value)
 {

@@ -7,10 +7,10 @@
  * of sums. lib/cuda is the module for GPUs of NVIDIA.
  *
  * Pointers named `x`, `y`, `w` and so on are to memory of the device unless a comment says "host". They are
- * addresses: the host may add to them, and does not read or write them. Work is done in the order of calls.
- * download() waits for it. An error of the device ends the program with a message (device_host.fail).
+ * addresses: the host may add to them, and does not read or write them. Work is done in the order of calls,
+ * and download() waits for it. An error of the device ends the program with a message (device_host.fail).
  *
- * Matrices are row-major floats. This header is also read by compilers of C++.
+ * Matrices are row-major, of floats unless their type is given. C++ compilers read this header too.
  */
 #ifndef DEVICE_DEVICE_H
 #define DEVICE_DEVICE_H
@@ -90,7 +90,7 @@ struct device_bytes {
 	bool add;
 };
 
-/* The number of a code: code - offset; a float with y bits of mantissa and a bias; table[code]. */
+/* The number of a code: code - offset; a float with this mantissa and bias; table[code]. */
 enum device_code { DEVICE_INTEGER, DEVICE_FLOAT, DEVICE_TABLE };
 
 /*
@@ -106,10 +106,10 @@ struct device_packed {
 	int bits;			/* 2, 3, 4, 5, 6, 8 */
 	enum device_code code;
 	int offset;			/* integer: 0 to 2^bits - 1; with zeros: 0 */
-	int y, bias;			/* float */
+	int mantissa, bias;		/* float: bits of mantissa */
 	const float *table;		/* [1 << bits] */
 	size_t group;
-	float *result;
+	float *y;
 	const float *x;
 	const uint32_t *packed;		/* [out][words of a row], from a multiple of 16 bytes */
 	const float *scale;		/* [out][groups] */
@@ -141,7 +141,7 @@ struct device_storage {
 	float divisor;
 };
 
-/* A span of columns (solver/solver.c): its first and last position, and Uᵀ of it. */
+/* A span of columns (solver/solver.c): its positions first .. last - 1, and Uᵀ of it. */
 struct device_span {
 	size_t first, last;
 	float *v;			/* [last - first]², lower triangle */
@@ -157,7 +157,7 @@ struct device_factor {
 	float *r, *work;		/* [live][live] R in the upper triangle; scratch */
 };
 
-enum { DEVICE_BLOCK = 64 };		/* most columns of a block */
+enum { DEVICE_BLOCK = 64 };		/* largest number of columns of a block */
 
 /*
  * The quantization of m rows. Matrices are transposed: a column, position or group is m numbers. Layers that
@@ -189,7 +189,8 @@ struct device_solve {
 	double *low, *high, *loss;	/* [1], [1], [steps] */
 };
 
-enum { DEVICE_SYLVESTER = 32768 };
+enum { DEVICE_SYLVESTER = 32768 };	/* largest order of rotate() without a matrix */
+
 struct device {
 	const char *name;		/* of the hardware */
 
@@ -213,11 +214,11 @@ struct device {
 	void (*rope)(const struct device_rope *r, float *x);
 	void (*attention)(const struct device_attention *a, float *y, const float *x);
 	void (*round)(const struct device_rounding *r, size_t m, size_t n, float *y, const float *x);
-	/* The same as bytes nearest(x / s) and the scale s of each row. NaN becomes a NaN of s. */
+	/* round() as bytes nearest(x / s) and the scale s of each row. If a row has a NaN, its s is NaN. */
 	void (*quantize)(const struct device_rounding *r, size_t m, size_t n, void *bytes,
 		enum device_type type, float *scale, const float *x);
-	/* y[m][n] = x times the square matrix h, for each `order` numbers of x[m][stride]. y is not x.
-	 * h NULL: Sylvester's matrix / √order; order is a power of two of at most DEVICE_SYLVESTER. */
+	/* y[m][n]: of each row of x[m][stride], `order` numbers at a time are multiplied by the square matrix
+	 * h. y is not x. h NULL: Sylvester's matrix / √order, a power of two of at most DEVICE_SYLVESTER. */
 	void (*rotate)(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x,
 		const float *h);
 
@@ -225,7 +226,7 @@ struct device {
 	void (*convert)(size_t n, void *y, enum device_type to, const void *x, enum device_type from);
 	void (*product)(const struct device_product *p);
 	void (*bytes)(const struct device_bytes *p);
-	void (*packed)(const struct device_packed *p);	/* for few rows of x */
+	void (*packed)(const struct device_packed *p);	/* made for few rows of x */
 
 	/* Adds `rows` rows of x, which are one window: x, or x rounded to bf16. */
 	void (*moments)(const struct device_moments *s, enum device_type type, size_t rows, const float *x);
@@ -233,16 +234,15 @@ struct device {
 	void (*symmetric)(size_t n, float *y, const double *sum);
 
 	/*
-	 * Solver. columns(): y[j][i] = x[i][j] for x[m][n]; rows of y have `stride` numbers. rows(): the same
-	 * for codes y[m][n] and x[n][m]. ranges(): of 0 and the live columns of each row; low is NaN if a
-	 * weight is not finite. factor() returns 0, or the number (from 1) of the first pivot that is not
-	 * positive.
+	 * Solver. transpose(): y[n][stride] from x[m][n]. transpose_codes(): y[m][n] from x[n][m]. ranges():
+	 * of 0 and the live columns of each row; low is NaN if a weight is not finite. factor() returns 0, or
+	 * the number (from 1) of the first pivot that is not positive.
 	 */
-	void (*columns)(size_t m, size_t n, size_t stride, float *y, const float *x);
-	void (*rows)(size_t m, size_t n, uint8_t *y, const uint8_t *x);
+	void (*transpose)(size_t m, size_t n, size_t stride, float *y, const float *x);
+	void (*transpose_codes)(size_t m, size_t n, uint8_t *y, const uint8_t *x);
 	void (*ranges)(const struct device_solve *s, float *low, float *high);
 	size_t (*factor)(const struct device_factor *f);
-	/* v of n spans, which are at most `widest` wide; span: of the device. */
+	/* v of n spans of at most `widest` columns; span: an array on the device. */
 	void (*inverse)(size_t live, const float *r, size_t n, const struct device_span *span, size_t widest);
 	/* Scale and zero of a group of n columns, whose members start at `from`; span NULL: of weights that
 	 * are not compensated. */

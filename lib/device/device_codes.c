@@ -30,7 +30,7 @@ static bool is_float(const struct format *f)
 void device_codes(const struct device *d, const struct format *f, struct device_packed *p)
 {
 	p->bits = f->bits;
-	p->y = f->y;
+	p->mantissa = f->y;
 	p->bias = f->bias;
 	p->offset = f->integers ? (int)-f->grid[0] : 0;
 	p->code = f->integers ? DEVICE_INTEGER : is_float(f) ? DEVICE_FLOAT : DEVICE_TABLE;

@@ -7,7 +7,7 @@
 
 /* Whether products of a device accept packed codes of a format, in groups of `group` columns (0: a row). */
 bool device_codes_fit(const struct format *f, size_t group);
-/* Sets bits, code, offset, y, bias and table of *p. The table is for device_free(). */
+/* Sets bits, code, offset, mantissa, bias and table of *p. The table is for device_free(). */
 void device_codes(const struct device *d, const struct format *f, struct device_packed *p);
 /* How a device rounds to a format with a list of values (format_has_grid()), without a zero point. */
 struct device_format device_format(const struct format *f);

@@ -4,7 +4,7 @@
  *
  * A tool has one struct execution for each model that it runs, and fills it before it reads the model's
  * layers. All zero: float32, tokens of text, inputs rounded as the layers specify, keys and values not
- * rounded.
+ * rounded, on the processor.
  */
 #ifndef FORWARD_EXECUTION_H
 #define FORWARD_EXECUTION_H
@@ -22,11 +22,11 @@ struct execution {
 	size_t modalities;		/* of the tokens; 0, 1: text only */
 	bool exact_inputs;		/* inputs are not rounded, even if layers specify it */
 	struct cache_format cache;	/* of keys and values, from cache_use() */
-	const struct device *device;	/* where blocks run (device/device_open.h); NULL: the processor */
+	const struct device *device;	/* where blocks run (device/device_open.h) */
 };
 
 /* Fatal error if the layer has static input scales for fewer modalities than the tokens have. A visual layer
  * has tokens of one modality only and is not checked. With exact_inputs, the layer's rounding of inputs is
- * removed. Fatal error if the device does not run such a layer. */
+ * removed. */
 void execution_layer(const struct execution *e, const struct part *part, struct layer *l, bool visual);
 #endif

@@ -25,7 +25,7 @@ struct observer {
 	void (*on_input)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
 		size_t first, size_t rows, size_t in, const float *x);
 	void *arg;
-	bool on_device;
+	bool on_device;			/* x may be in the memory of the device */
 	void (*on_expert_input)(void *arg, size_t block, enum projection_name projection, size_t expert,
 		size_t rows, size_t in, const float *x);
 	size_t (*extra_tokens)(void *arg, size_t block, size_t expert);

@@ -6,7 +6,7 @@
  * (product/product.h). Layers with the same rounding of inputs share the prepared input. Layers whose weights
  * can be one matrix are one product.
  *
- * On a device, inputs, outputs and the workspace are in its memory, and observers receive such inputs.
+ * On a device, inputs, outputs and the workspace are in its memory. For observers see forward/observer.h.
  *
  * Calling sequence: projection_read() on a zeroed struct; projection_apply() for each batch;
  * projection_empty() before other layers are read; projection_free(). Bad members of a layer are fatal

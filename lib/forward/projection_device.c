@@ -434,7 +434,7 @@ static void multiply(const struct projection *s, size_t i, size_t m, size_t n, s
 			packed.rank = l->rank, packed.b = own->b, packed.type = type_of(s);
 		}
 		packed.m = m, packed.stride = stride, packed.add = add;
-		packed.result = y;
+		packed.y = y;
 		packed.x = rounded(s, l, &own->format, m, x, &p->rounded);
 		s->device->packed(&packed);
 		return;

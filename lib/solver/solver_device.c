@@ -207,7 +207,7 @@ static void load(const struct held *a, const struct linear *l, float *w)
 		d->upload(half ? narrow : piece, from, rows * n * size);
 		if (half)
 			d->convert(rows * n, piece, DEVICE_F32, narrow, type);
-		d->columns(rows, n, l->out, w + row, piece);
+		d->transpose(rows, n, l->out, w + row, piece);
 	}
 	device_free(d, piece);
 	device_free(d, narrow);
@@ -311,14 +311,14 @@ static void sweep(const struct held *a, const struct job *j, const struct device
 static void store(const struct held *a, const struct job *j, const struct device_solve *s, struct codes *to)
 {
 	const size_t m = s->m, groups = j->groups;
-	uint8_t *turned = memory(a, m * j->n, 1), *zero = xalloc(groups * m, 1);
+	uint8_t *codes = memory(a, m * j->n, 1), *zero = xalloc(groups * m, 1);
 	float *scale = xalloc(groups * m, sizeof *scale);
 
-	a->d->rows(m, j->n, turned, s->code);
-	a->d->download(to->codes, turned, m * j->n);
+	a->d->transpose_codes(m, j->n, codes, s->code);
+	a->d->download(to->codes, codes, m * j->n);
 	a->d->download(scale, s->scale, groups * m * sizeof *scale);
 	a->d->download(zero, s->zero, groups * m);
-	device_free(a->d, turned);
+	device_free(a->d, codes);
 	for (size_t i = 0; i < m; i++)
 		for (size_t g = 0; g < groups; g++) {
 			to->scale[i * groups + g] = scale[g * m + i];

@@ -156,15 +156,15 @@ static struct layer layer_of(const struct shape *s, const char *format, size_t g
 	if (f.asymmetric)
 		l.p.zero = words(l.ring * out * groups, false);
 	l.p.x = numbers(m * in);
-	l.p.result = device_memory(device, m * out, sizeof(float));
-	l.product = (struct device_product){ m, out, in, out, DEVICE_BF16, l.p.result, l.p.x, NULL, false };
+	l.p.y = device_memory(device, m * out, sizeof(float));
+	l.product = (struct device_product){ m, out, in, out, DEVICE_BF16, l.p.y, l.p.x, NULL, false };
 	return l;
 }
 
 static void layer_end(struct layer *l)
 {
 	discard(l->p.packed), discard(l->p.scale), discard(l->p.zero), discard(l->p.table);
-	discard(l->p.x), discard(l->p.result), discard(l->p.b), discard(l->p.ax), discard(l->down.w);
+	discard(l->p.x), discard(l->p.y), discard(l->p.b), discard(l->p.ax), discard(l->down.w);
 }
 
 static void call_packed(void *data, size_t k)
@@ -263,7 +263,7 @@ static void run_branch(void)
 	l.p.ax = ax;
 	l.down = (struct device_product){ m, rank, in, rank, DEVICE_BF16, ax, l.p.x,
 		words(rank * in * sizeof(uint16_t), true), false };
-	l.up = (struct device_product){ m, out, rank, out, DEVICE_BF16, l.p.result, ax, l.p.b, true };
+	l.up = (struct device_product){ m, out, rank, out, DEVICE_BF16, l.p.y, ax, l.p.b, true };
 	print("branch", shapes[0].text, "none", m, alone, bytes, alone);
 	print("branch", shapes[0].text, "apart", m, measure(call_apart, &l, l.ring), more, alone);
 	print("branch", shapes[0].text, "fused", m, measure(call_fused, &l, l.ring), more, alone);
