@@ -25,9 +25,9 @@ struct moments moments_make(size_t in, bool products)
 
 /* ---- sums on a device ---- */
 
-static void free_remote(struct moments *h)
+static void free_on_device(struct moments *h)
 {
-	struct device_moments *r = h->remote;
+	struct device_moments *r = h->on_device;
 
 	if (!r)
 		return;
@@ -36,7 +36,7 @@ static void free_remote(struct moments *h)
 	device_free(h->device, r->absmax);
 	device_free(h->device, r->histogram);
 	free(r);
-	h->remote = NULL;
+	h->on_device = NULL;
 }
 
 static void *zeros(const struct device *d, size_t bytes)
@@ -47,16 +47,16 @@ static void *zeros(const struct device *d, size_t bytes)
 	return x;
 }
 
-void moments_add_remote(struct moments *h, const struct device *d, enum half_type type, size_t rows,
+void moments_add_on_device(struct moments *h, const struct device *d, enum half_type type, size_t rows,
 	const float *x)
 {
 	const size_t n = h->in;
-	struct device_moments *r = h->remote;
+	struct device_moments *r = h->on_device;
 
 	moments_drop(h);
 	if (!r) {
 		h->device = d;
-		h->remote = r = xalloc(1, sizeof *r);
+		h->on_device = r = xalloc(1, sizeof *r);
 		*r = (struct device_moments){ .in = n, .bins = HISTOGRAM_BINS, .shift = HISTOGRAM_SHIFT,
 			.first = HISTOGRAM_FIRST };
 		r->sum = h->sum ? zeros(d, n * n * sizeof *r->sum) : NULL;
@@ -91,7 +91,7 @@ static void take(const struct device *d, size_t n, double *y, double *x)
 
 void moments_fetch(struct moments *h)
 {
-	const struct device_moments *r = h->remote;
+	const struct device_moments *r = h->on_device;
 	const size_t n = h->in;
 	float *absmax;
 	int64_t *count;
@@ -116,7 +116,7 @@ static float *fetched_hessian(const struct moments *h)
 	const size_t n = h->in;
 	float *whole = device_memory(h->device, n * n, sizeof *whole), *y;
 
-	h->device->symmetric(n, whole, h->remote->sum);
+	h->device->symmetric(n, whole, h->on_device->sum);
 	y = fetched(h->device, whole, n * n, sizeof *y);
 	device_free(h->device, whole);
 	return y;
@@ -124,7 +124,7 @@ static float *fetched_hessian(const struct moments *h)
 
 void moments_free(struct moments *h)
 {
-	free_remote(h);
+	free_on_device(h);
 	free(h->sum);
 	free(h->absolute), free(h->fourth);
 	free(h->absmax);
@@ -256,7 +256,7 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 	moments_fetch(h);
 	if (!h->hessian) {
 		h->mean_abs = xalloc(n, sizeof *h->mean_abs);
-		if (h->remote) {
+		if (h->on_device) {
 			h->hessian = fetched_hessian(h);
 		} else {
 			h->hessian = xalloc(n * n, sizeof *h->hessian);
@@ -281,7 +281,7 @@ void moments_join(struct moments *h, const struct moments *other)
 {
 	const size_t n = h->in;
 
-	assert(!h->remote && !other->remote);	/* such sums have one modality and no prior */
+	assert(!h->on_device && !other->on_device);	/* such sums have one modality and no prior */
 	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {

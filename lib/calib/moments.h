@@ -28,16 +28,16 @@ struct moments {
 	size_t splits;			/* columns that maximum and histogram leave out */
 	const int32_t *split;		/* [splits], ascending, not owned */
 	float *hessian, *mean_abs;	/* of moments_hessian(), until moments_drop() */
-	struct device_moments *remote;	/* sums on a device, or NULL */
+	struct device_moments *on_device;	/* sums on a device, or NULL */
 	const struct device *device;
 };
 struct moments moments_make(size_t in, bool products);	/* false: without Σ x xᵀ */
 void moments_free(struct moments *h);
-/* Adds rows of a device, x or x rounded to the type, as one window. Their sums stay there. */
-void moments_add_remote(struct moments *h, const struct device *d, enum half_type type, size_t rows,
+/* Adds rows in the memory of a device, x or x rounded to the type, as one window. The sums stay there. */
+void moments_add_on_device(struct moments *h, const struct device *d, enum half_type type, size_t rows,
 	const float *x);
-/* Adds the sums of a device to those here, except Σ x xᵀ, which stays there for moments_hessian(). Functions
- * that read sums call it. */
+/* Adds the sums on the device to those here, except Σ x xᵀ, which stays there for moments_hessian(). Call it
+ * before other members are read. */
 void moments_fetch(struct moments *h);
 void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in]);
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,

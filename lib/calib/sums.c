@@ -97,10 +97,10 @@ static void add_by_modality(struct sums *s, enum half_type type, const struct ba
 }
 
 /* Adds the rows of a device, sequence by sequence. */
-static void add_remote(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
+static void add_on_device(struct sums *s, enum half_type type, const struct batch *batch, const float *x)
 {
 	for (size_t i = 0; i < batch->sequences; i++)
-		moments_add_remote(s->moments, s->device, type, batch->sequence[i].length,
+		moments_add_on_device(s->moments, s->device, type, batch->sequence[i].length,
 			x + batch->sequence[i].first * s->in);
 }
 
@@ -108,7 +108,7 @@ void sums_add(struct sums *s, enum half_type type, const struct batch *batch, co
 	struct workspace *rounded)
 {
 	if (s->in && s->device)
-		add_remote(s, type, batch, x);
+		add_on_device(s, type, batch, x);
 	else if (s->modalities > 1 && batch->modality)
 		add_by_modality(s, type, batch, x, rounded);
 	else if (s->in)

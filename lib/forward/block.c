@@ -178,11 +178,9 @@ void work_free(struct work *w)
 	device_free(w->device, w->middle);
 	device_free(w->device, w->second);
 	device_free(w->device, w->branch);
-	if (w->device) {
-		device_free(w->device, w->hidden);
-		device_free(w->device, w->place);
-		device_free(w->device, w->matrix);
-	}
+	device_free(w->device, w->hidden);
+	device_free(w->device, w->place);
+	online_release(&w->rotation, w->device);
 	free(w->position);
 	workspace_free(&w->input);
 	free(w->rows);

@@ -67,8 +67,7 @@ struct work {
 	float *hidden;			/* [tokens][hidden] on a device: of a chunk */
 	int32_t *position;
 	int32_t *place;			/* on a device: [tokens][AXES] positions, [tokens] indices */
-	size_t order;			/* on a device: of the Hadamard matrix of queries and keys */
-	float *matrix;
+	struct device_rotation rotation;	/* on a device: of queries and keys */
 	struct workspace input;
 	struct routing routing;
 	struct attention_rows *rows;

@@ -5,7 +5,7 @@
 #include "device/device_open.h"
 #include "forward/block_private.h"
 
-/* Norms queries, then keys, of all rows. */
+/* Norms of the queries of all rows, then of the keys. */
 static void norm_heads(const struct block *b, struct work *w, size_t rows, size_t stride)
 {
 	const struct stack *s = b->stack;
@@ -16,28 +16,23 @@ static void norm_heads(const struct block *b, struct work *w, size_t rows, size_
 		float *x = w->wide + (i ? q : 0);
 
 		if (f->n)
-			w->device->norm(&(struct device_norm){ f->kind == NORM_LAYER, f->eps, f->gain,
-				f->shift }, (struct device_rows){ rows, (i ? kv : q) / f->n, f->n, stride },
-				x, x);
+			norm_vectors(f, (struct device_rows){ rows, (i ? kv : q) / f->n, f->n, stride }, x,
+				x);
 	}
 }
 
-/* Multiplies queries and keys by the block's Hadamard matrix, whose matrix is in w. */
+/* Multiplies queries and keys by the block's Hadamard matrix, which stays in w for the next block. */
 static void rotate_heads(const struct block *b, struct work *w, size_t rows, size_t stride)
 {
 	const struct stack *s = b->stack;
-	const size_t order = b->hadamard.h.n, n = (s->heads + s->kv_heads) * s->head_dim;
+	const size_t n = (s->heads + s->kv_heads) * s->head_dim;
 	float *rotated;
 
-	if (!order)
+	if (!b->hadamard.h.n)
 		return;
-	if (w->order != order) {
-		device_free(w->device, w->matrix);
-		w->matrix = online_upload(&b->hadamard, w->device, false);
-		w->order = order;
-	}
+	online_upload(&b->hadamard, w->device, n, false, &w->rotation);
 	rotated = workspace_of(&w->input, rows * n * sizeof *rotated);
-	w->device->rotate(rows, n, stride, order, rotated, w->wide, w->matrix);
+	w->device->rotate(rows, n, stride, w->rotation.order, rotated, w->wide, w->rotation.matrix);
 	w->device->add(rows, n, stride, w->wide, rotated, true);
 }
 

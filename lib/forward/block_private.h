@@ -4,7 +4,7 @@
 #define FORWARD_BLOCK_PRIVATE_H
 #include "forward/block.h"
 
-/* Norms, places and attends as the processor does: w->wide has queries, keys and values, w->middle becomes
- * the output of attention. The batch has no past. */
+/* w->middle = attention of the queries, keys and values in w->wide, with their norms and rotations, as on the
+ * processor. The batch has no past. */
 void block_device_attend(const struct block *b, struct work *w, const struct batch *batch);
 #endif

@@ -2,8 +2,8 @@
 /*
  * logits_device.c -- see logits_private.h
  *
- * The head is a projection of one layer. Logits of some rows are downloaded, and the threads of the processor
- * visit them.
+ * The head is a projection of one layer. A group of rows at a time, logits are downloaded, and the threads of
+ * the processor visit them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void compute(const struct device_head *h, size_t first, size_t m)
 	d->download(h->logits, h->y, m * h->p.out * sizeof *h->y);
 }
 
-/* Caps and visits rows i .. i + m - 1 of those from `first` on. */
+/* Caps the logits of rows i .. i + m - 1 in memory, and visits them as rows first + i and following. */
 static void visit_rows(size_t models, struct device_head h[models], size_t first, size_t i, size_t m,
 	logits_visit *visit, void *arg)
 {

@@ -53,11 +53,15 @@ void norm_move(struct norm *n, const struct device *d)
 	free(gain), free(shift);
 }
 
+void norm_vectors(const struct norm *n, struct device_rows r, float *y, const float *x)
+{
+	n->device->norm(&(struct device_norm){ n->kind == NORM_LAYER, n->eps, n->gain, n->shift }, r, y, x);
+}
+
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n])
 {
 	if (n->device)
-		n->device->norm(&(struct device_norm){ n->kind == NORM_LAYER, n->eps, n->gain, n->shift },
-			(struct device_rows){ m, 1, n->n, n->n }, y[0], x[0]);
+		norm_vectors(n, (struct device_rows){ m, 1, n->n, n->n }, y[0], x[0]);
 	else if (n->kind == NORM_RMS)
 		vector_rmsnorm(m, n->n, y, x, n->gain, n->shift, n->eps);
 	else

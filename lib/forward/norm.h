@@ -23,8 +23,10 @@ struct norm {
  * the norm is a LayerNorm by the architecture, without an attribute. */
 struct norm norm_read(const struct part *part, const char *path, const struct stack *s, size_t width);
 void norm_free(struct norm *n);
-/* Moves the norm to a device, if it is one. */
+/* Moves the norm to the device d. Nothing happens if d is NULL. */
 void norm_move(struct norm *n, const struct device *d);
 /* y = the norm of m rows x; y may be x. For a norm on a device, these are in its memory. */
 void norm_apply(const struct norm *n, size_t m, float y[m][n->n], const float x[m][n->n]);
+/* The norm of vectors on its device. */
+void norm_vectors(const struct norm *n, struct device_rows r, float *y, const float *x);
 #endif

@@ -56,7 +56,8 @@ void online_undo(const struct online *o, size_t n, size_t m, float x[m][n])
 	multiply_signs(o, n, m, x);
 }
 
-float *online_upload(const struct online *o, const struct device *d, bool undo)
+/* A block of the matrix, or of its inverse, on a device; NULL: Sylvester's. */
+static float *upload_matrix(const struct online *o, const struct device *d, bool undo)
 {
 	const size_t order = o->h.block;
 	struct hadamard h = o->h;
@@ -72,6 +73,27 @@ float *online_upload(const struct online *o, const struct device *d, bool undo)
 	y = device_copy(d, unit, order * sizeof *unit);
 	free(unit);
 	return y;
+}
+
+void online_upload(const struct online *o, const struct device *d, size_t n, bool undo,
+	struct device_rotation *r)
+{
+	const size_t order = o->h.n ? o->h.block : 0;
+
+	device_free(d, r->signs);
+	r->signs = device_copy(d, o->signs, n);
+	if (order == r->order)
+		return;
+	device_free(d, r->matrix);
+	r->matrix = order ? upload_matrix(o, d, undo) : NULL;
+	r->order = order;
+}
+
+void online_release(struct device_rotation *r, const struct device *d)
+{
+	device_free(d, r->matrix);
+	device_free(d, r->signs);
+	*r = (struct device_rotation){ 0 };
 }
 
 void online_free(struct online *o)

@@ -29,7 +29,15 @@ bool online_rotates(const struct online *o);
 void online_apply(const struct online *o, size_t n, size_t m, float x[m][n]);
 void online_undo(const struct online *o, size_t n, size_t m, float x[m][n]);
 void online_free(struct online *o);
-/* A block of the matrix, or of its inverse, in the memory of a device, for rotate() of device/device.h. NULL:
- * Sylvester's matrix. */
-float *online_upload(const struct online *o, const struct device *d, bool undo);
+
+/* A rotation, or its inverse, on a device, for rotate() of device/device.h. Zero it before the first use. */
+struct device_rotation {
+	size_t order;			/* 0: without a matrix */
+	float *matrix;			/* [order][order] a block of the matrix; NULL: Sylvester's */
+	int8_t *signs;			/* [n] or NULL */
+};
+/* Uploads the rotation of n inputs or outputs, or its inverse (undo). A matrix of the same order is kept. */
+void online_upload(const struct online *o, const struct device *d, size_t n, bool undo,
+	struct device_rotation *r);
+void online_release(struct device_rotation *r, const struct device *d);
 #endif

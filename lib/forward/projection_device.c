@@ -21,13 +21,6 @@
 
 enum { ROWS = 16, SLAB = 64 << 20 };	/* SLAB: bytes of weights that are uploaded at once */
 
-/* A rotation on the device; order 0: none. matrix NULL: Sylvester's. */
-struct device_rotation {
-	size_t order;
-	float *matrix;			/* H/√order, or its transpose */
-	int8_t *signs;
-};
-
 struct device_layer {
 	enum device_type type;
 	size_t at;			/* bytes before its weights */
@@ -191,28 +184,6 @@ static void *new_weight(const struct projection *s, const struct linear *l)
 	return to;
 }
 
-/* The matrix by which rows are multiplied; of the inverse if `undo`. An unchanged matrix is kept. */
-static void put_rotation(const struct device *d, struct device_rotation *r, const struct online *o, size_t n,
-	bool undo)
-{
-	const size_t order = o->h.n ? o->h.block : 0;
-
-	device_free(d, r->signs);
-	r->signs = device_copy(d, o->signs, n);
-	if (order == r->order)
-		return;
-	device_free(d, r->matrix);
-	r->matrix = order ? online_upload(o, d, undo) : NULL;
-	r->order = order;
-}
-
-static void free_rotation(const struct device *d, struct device_rotation *r)
-{
-	device_free(d, r->matrix);
-	device_free(d, r->signs);
-	*r = (struct device_rotation){ 0 };
-}
-
 static void require(const struct projection *s, const struct layer *l)
 {
 	const struct linear *x = &l->linear;
@@ -283,11 +254,11 @@ void projection_upload(struct projection *s, size_t first, size_t n)
 		if (is_bytes(y->layer[i].type))
 			put_scales(s, y->scale + s->at[i], l);
 		put_branch(s, &y->layer[i], l);
-		put_rotation(d, &y->layer[i].after, &s->after[i], l->out, true);
+		online_upload(&s->after[i], d, l->out, true, &y->layer[i].after);
 		if (linear_rounds(l))
 			y->layer[i].format = device_format(&l->input.format);
 	}
-	put_rotation(d, &y->before, &s->online, s->in, false);
+	online_upload(&s->online, d, s->in, false, &y->before);
 	device_free(d, y->bias);
 	y->bias = device_copy(d, s->bias, s->out * sizeof *s->bias);
 }
@@ -304,13 +275,13 @@ void projection_drop(struct projection *s, bool all)
 		y->layer[i].a = y->layer[i].b = NULL;
 		free_words(s->device, &y->layer[i].packed);
 		if (all)
-			free_rotation(s->device, &y->layer[i].after);
+			online_release(&y->layer[i].after, s->device);
 	}
 	device_free(s->device, y->bias), device_free(s->device, y->scale);
 	y->bias = y->scale = NULL;
 	if (!all)
 		return;
-	free_rotation(s->device, &y->before);
+	online_release(&y->before, s->device);
 	device_free(s->device, y->weight);
 	workspace_free(&y->raw), workspace_free(&y->rounded), workspace_free(&y->low);
 	workspace_free(&y->after), workspace_free(&y->rows);
