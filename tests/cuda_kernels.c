@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cuda_kernels -- kernels of lib/cuda against plain loops in double: products of packed codes, fast Hadamard
- * products
+ * cuda_kernels -- kernels of lib/cuda against plain loops in double: products of packed codes and of bytes,
+ * fast Hadamard products, rounding of inputs
  *
  * The kernels run on the processor (tests/cuda/plain.h). With an argument, a file, they run on its device:
  *	build/tests/cuda_kernels build/cuda.so
@@ -49,6 +49,11 @@ static float as_bf16(float x)
 	u &= 0xffff0000u;
 	memcpy(&x, &u, sizeof x);
 	return x;
+}
+
+static void discard(const void *x)
+{
+	device_free(device, (void *)(uintptr_t)x);
 }
 
 /* ---- products of packed codes ---- */
@@ -157,14 +162,8 @@ static void run(const struct layer *l, size_t m, float *y, const float *x, const
 	p.ax = l->rank ? device_copy(device, ax, m * l->rank * sizeof *ax) : NULL;
 	device->packed(&p);
 	device->download(y, result, bytes);
-	device_free(device, result);
-	device_free(device, (void *)(uintptr_t)p.x);
-	device_free(device, (void *)(uintptr_t)p.packed);
-	device_free(device, (void *)(uintptr_t)p.scale);
-	device_free(device, (void *)(uintptr_t)p.zero);
-	device_free(device, (void *)(uintptr_t)p.b);
-	device_free(device, (void *)(uintptr_t)p.ax);
-	device_free(device, (void *)(uintptr_t)p.table);
+	discard(result), discard(p.x), discard(p.packed), discard(p.scale), discard(p.zero);
+	discard(p.b), discard(p.ax), discard(p.table);
 }
 
 /*
@@ -272,14 +271,13 @@ static void products(void **state)
 		for (size_t i = 0; i < sizeof group / sizeof *group; i++) {
 			struct layer l = layer_of(formats[k], 17, 288, group[i], 0);
 
-			CASE("%s, groups of %zu, %zu rows of x", formats[k], group[i],
-				rows[i]);
+			CASE("%s, groups of %zu, %zu rows of x", formats[k], group[i], rows[i]);
 			check(&l, rows[i], DEVICE_F32, i % 2);
 			layer_free(&l);
 		}
 }
 
-/* Layers that are not whole blocks, steps and warps; more steps than the memory holds; many rows of x. */
+/* Layers that are not whole units, blocks and warps; more units than a block has threads; many rows of x. */
 static void sizes(void **state)
 {
 	static const struct { const char *format; size_t m, out, in, group; } size[] = {
@@ -287,7 +285,7 @@ static void sizes(void **state)
 		{ "e2m2", 1, 5, 1300, 128 }, { "uint3", 4, 33, 127, 32 }, { "int8", 3, 15, 129, 128 },
 		{ "int4", 1, 1, 8192 + 160, 128 }, { "int4", 1, 17, 11040, 0 }, { "nf4", 35, 2, 1028, 0 },
 		{ "uint2", 2, 40, 2048, 64 }, { "e2m2", 16, 16, 640, 640 }, { "int6", 7, 18, 1024, 1024 },
-		{ "int8", 2, 3, 8200, 0 },
+		{ "int8", 2, 3, 8200, 0 }, { "uint4", 1, 2, 16384 + 160, 128 },
 	};
 
 	(void)state;
@@ -352,7 +350,7 @@ static void rotated(void **state)
 				fail_msg("number %zu: %.9g, expected %.9g", i, y[i],
 					sum / sqrt((double)order));
 		}
-		device_free(device, of_x), device_free(device, of_y);
+		discard(of_x), discard(of_y);
 		free(x), free(y);
 	}
 }
@@ -389,14 +387,9 @@ static void round_inputs(void **state)
 			for (size_t i = 0; i < N; i++)
 				if (!(y[i] == expected[i]))
 					fail_msg("%.9g: %.9g, expected %.9g", x[i], y[i], expected[i]);
-			device_free(device, from);
+			discard(from);
 			free(x), free(y), free(expected);
 		}
-}
-
-static void discard(const void *x)
-{
-	device_free(device, (void *)(uintptr_t)x);
 }
 
 /* ---- products of bytes ---- */
@@ -470,8 +463,7 @@ static void products_of_bytes(void **state)
 		for (size_t t = 0; t < BYTE_ROWS; t++)
 			for (size_t o = 0; o < BYTE_OUT + MARGIN; o++)
 				check_bytes(&b, t, o, p.add);
-		discard(p.x), discard(p.w), discard(p.row), discard(p.column);
-		device_free(device, p.y);
+		discard(p.x), discard(p.w), discard(p.row), discard(p.column), discard(p.y);
 		free(b.row), free(b.column), free(b.y), free(b.before);
 	}
 }
@@ -488,12 +480,12 @@ static void copies(void **state)
 		device->copy(of_y, of_x, n * sizeof *x);
 		device->download(y, of_y, n * sizeof *y);
 		assert_memory_equal(y, x, n * sizeof *x);
-		device_free(device, of_x), device_free(device, of_y);
+		discard(of_x), discard(of_y);
 		free(x), free(y);
 	}
 }
 
-/* The clock of the device: it waits as long as it is told to. */
+/* The clock runs, and does not run backwards. */
 static void stopwatch(void **state)
 {
 	double seconds;
