@@ -316,65 +316,10 @@ static void two_sided(void **unused)
 	free(workspace.memory);
 }
 
-/* A row with memory for each weight that it prepares: it marks the end of the memory. */
-static int kept;
-
-static size_t marked_size(const struct linear *l, size_t n)
-{
-	return (n * l->in + 1) * sizeof(float);
-}
-
-static void keep(const struct product *p, size_t n, void *w)
-{
-	linear_weight(p->l, p->first, n, w);
-	((float *)w)[n * p->l->in] = 7;
-	kept++;
-}
-
-static void let_go(const struct product *p)
-{
-	assert_true(((const float *)p->weight)[p->l->out * p->l->in] == 7);
-	kept--;
-}
-
-/* Memory of rows is freed once: when a layer is replaced, when weights need other memory, or when layers
- * end. */
-static void weights_are_released(void **unused)
-{
-	static const struct product_row row = { .name = "kept", .weight_size = marked_size,
-		.weight_make = keep, .weight_free = let_go };
-	static float weight[16 * IN];
-	const struct linear a = { .out = 2, .in = IN, .weight = weight };
-	const struct linear b = { .out = 16, .in = 2, .weight = weight };
-	struct projection *s = make(COMPUTE_F32, 0, 0, 0, (int [LAYERS]){ 0 }, (size_t [LAYERS]){ 0 });
-	struct linear l = s->layer[0].linear;
-
-	(void)unused;
-	for (size_t i = 0; i < LAYERS; i++)
-		s->product[i] = (struct product){ .row = &row, .l = &s->layer[i].linear };
-	s->layer[2].linear.rank = 2;
-	s->layer[2].linear.branch_a = &a, s->layer[2].linear.branch_b = &b;
-	s->product[2].row_a = s->product[2].row_b = &row;
-	projection_prepare(s);
-	assert_int_equal(kept, LAYERS + 2);
-	projection_prepare(s);
-	assert_int_equal(kept, LAYERS + 2);
-	projection_set(s, 0, &l);		/* its row is in the table, and all weights move */
-	assert_int_equal(kept, LAYERS + 1);
-	product_release(&s->product[1]);
-	assert_true(kept == LAYERS && !s->product[1].weight);
-	product_release(&s->product[1]);
-	assert_int_equal(kept, LAYERS);
-	projection_empty(s);
-	assert_int_equal(kept, 0);
-	projection_free(s);
-	free(s);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(layers), cmocka_unit_test(two_sided), cmocka_unit_test(weights_are_released),
+		cmocka_unit_test(layers), cmocka_unit_test(two_sided),
 	};
 
 	threads_init(0);

@@ -41,10 +41,6 @@ struct head head_read(const struct part *part, const struct config *c, const str
 void head_free(struct head *h)
 {
 	norm_free(&h->norm);
-	if (h->weight) {
-		h->kept = product_of(h);
-		product_release(&h->kept);
-	}
 	layer_free(&h->layer);
 	free(h->weight);
 	h->weight = NULL;
@@ -76,12 +72,6 @@ struct product head_product(const struct head *h, size_t first, size_t n, void *
 	return p;
 }
 
-void head_release(const struct head *h, struct product *p)
-{
-	if (!h->weight)
-		product_release(p);
-}
-
 void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,
 	float y[m][n], const void *input)
 {
@@ -97,11 +87,10 @@ void head_forward(const struct head *h, size_t m, float y[m][h->config->vocab], 
 {
 	const size_t vocab = h->config->vocab;
 	void *weight = h->weight ? NULL : xalloc(head_workspace(h, vocab), 1);
-	struct product p = head_product(h, 0, vocab, weight);
+	const struct product p = head_product(h, 0, vocab, weight);
 	void *workspace = xalloc(product_workspace(&p, m), 1);
 
 	head_logits(h, &p, 0, vocab, m, y, product_input(&p, m, workspace, x, modality));
-	head_release(h, &p);
 	free(workspace);
 	free(weight);
 }

@@ -6,8 +6,7 @@
  * and kept (`keep`).
  *
  * Calling sequence: head_read(); head_norm() on rows of hidden states; head_forward() for all logits, or for
- * some entries of the vocabulary head_product(), product_input(), head_logits() and head_release();
- * head_free(). A head that is missing, or whose shape is wrong, is a fatal error.
+ * some entries of the vocabulary head_product(), product_input() and head_logits(); head_free(). A head that is missing, or whose shape is wrong, is a fatal error.
  */
 #ifndef FORWARD_HEAD_H
 #define FORWARD_HEAD_H
@@ -42,8 +41,6 @@ void head_norm(const struct head *h, const struct batch *batch, float y[batch->r
  * weights. */
 size_t head_workspace(const struct head *h, size_t n);
 struct product head_product(const struct head *h, size_t first, size_t n, void *workspace);
-/* Ends the use of a product. Call it before the workspace is used again. */
-void head_release(const struct head *h, struct product *p);
 /* y = logits of entries [first, first + n), soft-capped if the model has a cap. input: from product_input()
  * on m rows of head_norm(). */
 void head_logits(const struct head *h, const struct product *p, size_t first, size_t n, size_t m,

@@ -90,8 +90,6 @@ void logits_tiles(size_t models, struct forward *const f[models], const struct h
 		for (size_t k = 0; k < models; k++)
 			t.product[k] = head_product(h[k], v, min(HEAD_WEIGHTS, vocab - v), weight[k]);
 		tile_columns(&t, v, min(HEAD_WEIGHTS, vocab - v));
-		for (size_t k = 0; k < models; k++)
-			head_release(h[k], &t.product[k]);
 	}
 	for (size_t k = 0; k < models; k++)
 		free(weight[k]);

@@ -25,12 +25,6 @@ static void set_bias(struct projection *s, size_t i)
 		memset(s->bias + s->at[i], 0, l->out * sizeof *s->bias);
 }
 
-static void release_weights(struct projection *s, size_t first, size_t n)
-{
-	for (size_t i = first; i < first + n; i++)
-		product_release(&s->product[i]);
-}
-
 /* Prepares the weights of layers first .. first + n - 1, or of all layers if the size of the memory changes.
  */
 static void prepare_weights(struct projection *s, size_t first, size_t n)
@@ -39,10 +33,8 @@ static void prepare_weights(struct projection *s, size_t first, size_t n)
 
 	for (size_t i = 0; i < s->layers; i++)
 		bytes += product_size(&s->product[i], s->layer[i].linear.out);
-	if (s->bytes != bytes)
-		first = 0, n = s->layers;
-	release_weights(s, first, n);
 	if (s->bytes != bytes) {
+		first = 0, n = s->layers;
 		free(s->memory);
 		s->memory = xalloc(bytes, 1);
 		s->bytes = bytes;
@@ -56,7 +48,6 @@ static void prepare_weights(struct projection *s, size_t first, size_t n)
 
 void projection_set(struct projection *s, size_t i, const struct linear *l)
 {
-	release_weights(s, i, 1);
 	s->layer[i].linear = *l;
 	online_rotation(&s->after[i], l->out, &l->rotation_out);
 	set_bias(s, i);
@@ -165,7 +156,6 @@ void projection_empty(struct projection *s)
 {
 	struct online after[LINEARS];
 
-	release_weights(s, 0, s->layers);
 	projection_drop(s, false);
 	for (size_t i = 0; i < s->layers; i++)
 		layer_free(&s->layer[i]);

@@ -153,23 +153,6 @@ void product_make(struct product *p, size_t first, size_t n, void *w)
 	b.row->weight_make(&b, n, (char *)w + ((const char *)p->weight_b - (char *)w));
 }
 
-static void release(const struct product *p)
-{
-	if (p->weight && p->weight != p->l->weight && p->row->weight_free)	/* not after product_view() */
-		p->row->weight_free(p);
-}
-
-void product_release(struct product *p)
-{
-	release(p);
-	if (p->row_a) {
-		const struct product a = branch_a(p), b = branch_b(p);
-
-		release(&a), release(&b);
-	}
-	p->weight = p->weight_a = p->weight_b = NULL;
-}
-
 bool product_view(struct product *p)
 {
 	if (!p->row->floats || !p->l->weight || p->l->weight_type != HALF_NONE || p->row_a)

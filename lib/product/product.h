@@ -18,7 +18,6 @@
  *						product_view(&p)
  *	product_input(&p, ...)			prepares inputs, in memory of product_workspace() bytes
  *	product_run(&p, ...)			multiplies; as often as needed
- *	product_release(&p)			before the memory of the weights is freed
  *
  * No function can fail. Callers do not depend on the row that was chosen. A row of the table specifies its
  * use (layers, types, rows of x, processors: base/cpu.h), the preparation of weights and inputs, and the
@@ -100,8 +99,6 @@ struct product_row {
 	bool floats;			/* prepared weights are rows of floats: layers can be joined */
 	size_t (*weight_size)(const struct linear *l, size_t n);
 	void (*weight_make)(const struct product *p, size_t n, void *w);
-	/* Frees data that the row stores outside of w; then w must not have size 0. NULL: no such data. */
-	void (*weight_free)(const struct product *p);
 
 	/* Inputs: bytes of m prepared rows, and their preparation; input_size NULL: x needs no preparation.
 	 * With `rounds`, input_make() rounds x as the layer specifies, and needs the modalities. Else x is
@@ -129,9 +126,6 @@ struct product product_choose(const struct linear *l, enum compute_type type, si
 size_t product_size(const struct product *p, size_t n);
 /* Prepares rows [first, first + n) in w, product_size() bytes; faster if w is aligned as by xalloc(). */
 void product_make(struct product *p, size_t first, size_t n, void *w);
-/* Frees data that rows store outside of w, as on a device. Call it before w is freed or reused, and before
- * p->l changes. Afterwards no weights are prepared. Without prepared weights it does nothing. */
-void product_release(struct product *p);
 /* Uses the weight of the layer without a copy, if the prepared weights would be equal to it. False if not. */
 bool product_view(struct product *p);
 

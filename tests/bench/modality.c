@@ -134,10 +134,8 @@ static size_t block_prepare(struct block *b)
 	size_t bytes = 0;
 
 	for (struct projection *p = b->projection; p < b->projection + PROJECTIONS; p++) {
-		for (size_t i = 0; i < p->layers; i++) {
-			product_release(&p->product[i]);
+		for (size_t i = 0; i < p->layers; i++)
 			p->product[i] = product_choose(&p->layer[i].linear, p->type, p->rows);
-		}
 		projection_prepare(p);
 		bytes += p->bytes;
 	}
