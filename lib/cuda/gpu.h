@@ -17,8 +17,8 @@
  *	...
  *	LAUNCH(twice, blocks, 1, 256, t);
  *
- * A kernel whose threads wait for each other (TOGETHER(), block_sum(), ...) is launched by LAUNCH_TOGETHER().
- * All threads of a block must call TOGETHER(), and all threads of a warp warp_sum(). LAUNCH_DYNAMIC() also
+ * A kernel whose threads wait for each other (BARRIER(), block_sum(), ...) is launched by LAUNCH_TOGETHER().
+ * All threads of a block must call BARRIER(), and all threads of a warp warp_sum(). LAUNCH_DYNAMIC() also
  * gives the block bytes of shared memory, at DYNAMIC. KERNEL_OF() is for blocks of at most `threads` threads.
  * It limits their registers such that `blocks` of them fit into a multiprocessor.
  */
@@ -49,7 +49,7 @@ void gpu_check(cudaError_t error, const char *what);
 #define SHARED __shared__
 extern __shared__ uint4 gpu_dynamic[];
 #define DYNAMIC ((char *)gpu_dynamic)
-#define TOGETHER() __syncthreads()
+#define BARRIER() __syncthreads()
 #define UNROLL _Pragma("unroll")
 #define THREAD threadIdx.x
 #define THREADS blockDim.x
@@ -157,13 +157,13 @@ DEVICE_FUNCTION float block_sum(float x)
 {
 	SHARED float sum[1024];
 
-	TOGETHER();
+	BARRIER();
 	sum[THREAD] = x;
-	TOGETHER();
+	BARRIER();
 	for (unsigned half = THREADS / 2; half; half /= 2) {
 		if (THREAD < half)
 			sum[THREAD] += sum[THREAD + half];
-		TOGETHER();
+		BARRIER();
 	}
 	return sum[0];
 }
@@ -172,13 +172,13 @@ DEVICE_FUNCTION float block_max(float x)
 {
 	SHARED float most[1024];
 
-	TOGETHER();
+	BARRIER();
 	most[THREAD] = x;
-	TOGETHER();
+	BARRIER();
 	for (unsigned half = THREADS / 2; half; half /= 2) {
 		if (THREAD < half && !(most[THREAD] >= most[THREAD + half]))
 			most[THREAD] = most[THREAD + half];
-		TOGETHER();
+		BARRIER();
 	}
 	return most[0];
 }

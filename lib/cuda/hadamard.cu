@@ -52,7 +52,7 @@ DEVICE_FUNCTION void pass(int steps, size_t span, size_t apart, float *s)
 		for (int k = 0; k < 1 << steps; k++)
 			s[place(at + (size_t)k * apart)] = v[k];
 	}
-	TOGETHER();
+	BARRIER();
 }
 
 KERNEL_OF(WIDE, 1, sylvester, struct sylvester_of)
@@ -64,7 +64,7 @@ KERNEL_OF(WIDE, 1, sylvester, struct sylvester_of)
 
 	for (size_t i = THREAD; i < a.span; i += THREADS)
 		s[place(i)] = x[i] * a.by;
-	TOGETHER();
+	BARRIER();
 	for (; apart * EIGHT <= a.order; apart *= EIGHT)
 		pass(3, a.span, apart, s);
 	if (apart * 4 == a.order)

@@ -115,7 +115,7 @@ DEVICE_FUNCTION void multiply(const struct packed_of *a, const int bits, const e
 
 	for (size_t i = THREAD; p->table && i < (size_t)(bits <= 5 ? LANES << bits : 1 << bits); i += THREADS)
 		table[i] = p->table[bits <= 5 ? i / LANES : i];
-	TOGETHER();
+	BARRIER();
 	UNROLL
 	for (int r = 0; r < ROWS; r++)
 		sum[r][0] = sum[r][1] = 0;
@@ -148,7 +148,7 @@ DEVICE_FUNCTION void multiply(const struct packed_of *a, const int bits, const e
 			if (lane == 0)
 				part[warp][r][t] = all;
 		}
-	TOGETHER();
+	BARRIER();
 	for (size_t i = warp; i < ROWS * (size_t)m; i += warps) {
 		const size_t r = i / (size_t)m, t = i % (size_t)m, row = first + r;
 		float *y = p->y + t * p->stride + row, all = lane < warps ? part[lane][r][t] : 0;

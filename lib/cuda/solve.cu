@@ -197,7 +197,7 @@ KERNEL(quantize, struct block_of)
 
 	for (size_t i = THREAD; i < n * n; i += ROWS)
 		u[i / n][i % n] = a.span.v[(at + i / n) * width + at + i % n];
-	TOGETHER();
+	BARRIER();
 	if (l >= m)
 		return;
 	for (size_t k = 0; k < n; k += READ_AHEAD) {

@@ -98,7 +98,7 @@ KERNEL(count_bins, struct magnitudes_of)
 
 	for (int b = (int)THREAD; b < a.s.bins; b += (int)THREADS)
 		count[b] = 0;
-	TOGETHER();
+	BARRIER();
 	for (size_t i = (size_t)BLOCK * THREADS + THREAD; i < all; i += step) {
 		const float v = a.narrow ? bf16_to_float(float_to_bf16(a.x[i])) : a.x[i];
 		int b = (int)((bits_of(v) & 0x7fffffff) >> a.s.shift) - a.s.first + 1;
@@ -106,7 +106,7 @@ KERNEL(count_bins, struct magnitudes_of)
 		b = b < 0 ? 0 : b < a.s.bins - 1 ? b : a.s.bins - 1;
 		add_int(&count[b], 1);
 	}
-	TOGETHER();
+	BARRIER();
 	for (int b = (int)THREAD; b < a.s.bins; b += (int)THREADS)
 		if (count[b])
 			add_count(&a.s.histogram[b], count[b]);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "base/error.h"
 
-/* The file of a module in `folder`, a path relative to that of the tools; NULL: absent. */
+/* The path of a module in `folder`, which is relative to the folder of the tool; NULL: absent. */
 static char *module_in(const char *folder, const char *name)
 {
 	char tool[PATH_MAX], *slash, *path;

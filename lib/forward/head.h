@@ -5,8 +5,9 @@
  * The weights of a large vocabulary are prepared tile by tile. For many small products they are prepared once
  * and kept (`keep`).
  *
- * Calling sequence: head_read(); head_norm() on rows of hidden states; head_forward() for all logits, or for
- * some entries of the vocabulary head_product(), product_input() and head_logits(); head_free(). A head that is missing, or whose shape is wrong, is a fatal error.
+ * Calling sequence: head_read(); head_norm() on rows of hidden states; head_forward() for all logits, or
+ * head_product(), product_input() and head_logits() for some entries of the vocabulary; head_free(). A head
+ * that is missing, or whose shape is wrong, is a fatal error.
  */
 #ifndef FORWARD_HEAD_H
 #define FORWARD_HEAD_H

@@ -111,7 +111,7 @@ def ppl(folder, tokens, ctx, dtype):
 
 
 def hessian(folder, tokens, ctx, dtype):
-    """Sums of the inputs of one block at a time, as a GPU with all blocks' sums would not hold them."""
+    """Sums of the inputs of one block at a time: those of all blocks do not fit into the memory of a GPU."""
     model, seconds = load(folder, dtype)
     ids = windows(folder, tokens, ctx)
 
@@ -142,7 +142,8 @@ def hessian(folder, tokens, ctx, dtype):
                     x[i] = y[0] if isinstance(y, tuple) else y
                 for h in hooks:
                     h.remove()
-                {name: s.cpu() for name, s in sums.items()}
+                for s in sums.values():
+                    s.cpu()
 
     seconds_run, _ = timed(run, 1, 0)
     print(f"{seconds:.2f}\t{seconds_run:.3f}\t-\t{torch.cuda.max_memory_allocated() / 2**20:.0f}")

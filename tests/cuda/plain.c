@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* plain.c -- lib/cuda/library.h, and the meetings of plain.h, on the processor */
+/* plain.c -- lib/cuda/library.h, and the barriers of plain.h, on the processor */
 #include <cblas.h>
 #include <lapacke.h>
 #include <setjmp.h>
@@ -21,11 +21,11 @@ static struct {
 	jmp_buf home, thread[MOST];
 	ucontext_t start_home, start[MOST];
 	unsigned made;			/* threads that have a context */
-	bool ended[MOST], meets;
+	bool ended[MOST], together;
 	void (*kernel)(const void *);
 	const void *arguments;
-	size_t steps;			/* threads that came to a meeting or ended: a sweep adds some */
-	struct meeting { unsigned came, number; } whole, warp[MOST / WARP];
+	size_t steps;			/* threads that came to a barrier or ended: a sweep adds some */
+	struct barrier { unsigned came, number; } whole, warp[MOST / WARP];
 } block;
 
 static void fail(const char *why)
@@ -41,13 +41,13 @@ static void leave(unsigned thread)
 		_longjmp(block.home, 1);
 }
 
-/* Waits for a meeting of n threads. */
-static void meet(struct meeting *m, unsigned n)
+/* Waits at a barrier of n threads. */
+static void wait_at(struct barrier *m, unsigned n)
 {
 	const unsigned thread = plain_place.thread, number = m->number;
 
-	if (!block.meets)
-		fail("a kernel of LAUNCH() has meetings");
+	if (!block.together)
+		fail("a kernel of LAUNCH() has a barrier");
 	block.steps++;
 	if (++m->came == n) {
 		m->came = 0;
@@ -57,16 +57,16 @@ static void meet(struct meeting *m, unsigned n)
 		leave(thread);
 }
 
-void plain_meet(void)
+void plain_barrier(void)
 {
-	meet(&block.whole, plain_place.threads);
+	wait_at(&block.whole, plain_place.threads);
 }
 
-static void meet_warp(void)
+static void wait_for_warp(void)
 {
 	const unsigned warp = plain_place.thread / WARP, left = plain_place.threads - warp * WARP;
 
-	meet(&block.warp[warp], left < WARP ? left : WARP);
+	wait_at(&block.warp[warp], left < WARP ? left : WARP);
 }
 
 float plain_warp_sum(float x)
@@ -76,10 +76,10 @@ float plain_warp_sum(float x)
 	float sum = 0;
 
 	shared[plain_place.thread] = x;
-	meet_warp();
+	wait_for_warp();
 	for (unsigned i = first; i < first + WARP && i < plain_place.threads; i++)
 		sum += shared[i];
-	meet_warp();
+	wait_for_warp();
 	return sum;
 }
 
@@ -134,7 +134,7 @@ static void make_thread(void)
 	block.made++;
 }
 
-static void go_on(unsigned thread)
+static void resume(unsigned thread)
 {
 	plain_place.thread = thread;
 	if (!_setjmp(block.home))
@@ -158,11 +158,11 @@ static void run_block(unsigned threads)
 
 		for (unsigned t = left = 0; t < threads; t++)
 			if (!block.ended[t]) {
-				go_on(t);
+				resume(t);
 				left += !block.ended[t];
 			}
 		if (left && block.steps == steps)
-			fail("a thread misses a meeting of its block or warp");
+			fail("a thread misses a barrier of its block or warp");
 	}
 }
 
@@ -171,7 +171,7 @@ void plain_launch(void (*kernel)(const void *arguments), size_t blocks, size_t b
 {
 	block.kernel = kernel;
 	block.arguments = arguments;
-	block.meets = together;
+	block.together = together;
 	for (size_t y = 0; y < blocks_y; y++)
 		for (size_t x = 0; x < blocks; x++) {
 			plain_place = (struct plain_place){ 0, threads, (unsigned)x, (unsigned)y,

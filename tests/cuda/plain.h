@@ -2,8 +2,8 @@
 /*
  * plain.h -- runs kernels of lib/cuda on the processor
  *
- * The threads of a block are contexts with stacks of their own. One runs until it ends, or until it comes to
- * a meeting of the block or of its warp; then the next one runs. A thread that misses a meeting ends the
+ * The threads of a block are contexts with stacks of their own. One runs until it ends, or until it waits at
+ * a barrier of the block or of its warp; then the next one runs. A thread that misses a barrier ends the
  * program.
  */
 #ifndef TESTS_CUDA_PLAIN_H
@@ -16,14 +16,14 @@
 
 struct plain_place { unsigned thread, threads, block, block_y, blocks; };
 extern struct plain_place plain_place;
-void plain_meet(void);
+void plain_barrier(void);
 float plain_warp_sum(float x);
 uint64_t plain_clock(void);
 /* Copies 16 bytes between multiples of 16 bytes; others end the program, as on a GPU. */
 void plain_copy_16(void *y, const void *x);
 enum { PLAIN_DYNAMIC = 227 << 10 };	/* bytes, as a block of an H100 can have */
 extern char plain_dynamic[PLAIN_DYNAMIC];
-/* together: threads meet; else they run one after the other without contexts. */
+/* together: the kernel has barriers; else its threads run one after the other without contexts. */
 void plain_launch(void (*kernel)(const void *arguments), size_t blocks, size_t blocks_y, unsigned threads,
 	const void *arguments, bool together);
 /* Fills `bytes` of dynamic memory with NaN, before a launch. */
@@ -49,7 +49,7 @@ float plain_half(uint16_t x);
 #define DEVICE_FUNCTION static inline __attribute__((unused))
 #define BLOCK_THREADS 16
 #define SHARED static
-#define TOGETHER() plain_meet()
+#define BARRIER() plain_barrier()
 #define THREAD plain_place.thread
 #define THREADS plain_place.threads
 #define BLOCK plain_place.block
