@@ -218,7 +218,8 @@ struct device {
 	void (*quantize)(const struct device_rounding *r, size_t m, size_t n, void *bytes,
 		enum device_type type, float *scale, const float *x);
 	/* y[m][n]: of each row of x[m][stride], `order` numbers at a time are multiplied by the square matrix
-	 * h. y is not x. h NULL: Sylvester's matrix / √order, a power of two of at most DEVICE_SYLVESTER. */
+	 * h. y is not x. h NULL: Sylvester's matrix / √order; order is a power of two of at most
+	 * DEVICE_SYLVESTER. */
 	void (*rotate)(size_t m, size_t n, size_t stride, size_t order, float *y, const float *x,
 		const float *h);
 
@@ -244,22 +245,24 @@ struct device {
 	size_t (*factor)(const struct device_factor *f);
 	/* v of n spans of at most `widest` columns; span: an array on the device. */
 	void (*inverse)(size_t live, const float *r, size_t n, const struct device_span *span, size_t widest);
-	/* Scale and zero of a group of n columns, whose members start at `from`; span NULL: of weights that
-	 * are not compensated. */
+	/* Scale and zero of a group: of the n columns from member[from] on, compensated by d of the span.
+	 * span NULL: not compensated. */
 	void (*fit)(const struct device_solve *s, const struct device_span *span, size_t group, size_t from,
 		size_t n);
-	/* d of a span; codes of a block of it, and d of the rest of the span; codes of dead columns. */
+	/* Sets d of a span, from all columns before the span. */
 	void (*span)(const struct device_solve *s, const struct device_span *span);
+	/* Codes the columns first .. last - 1 of a span, and updates d of the rest of it. */
 	void (*block)(const struct device_solve *s, const struct device_span *span, size_t first,
 		size_t last);
+	/* Codes the dead columns. */
 	void (*dead)(const struct device_solve *s);
 	/* sum[l] = x H xᵀ for each of m rows x, for a transposed x[n][m] and a symmetric h[n][n]. */
 	void (*quadratic)(size_t m, size_t n, double *sum, const float *x, const float *h);
 
 	/* For benchmarks. A copy inside the memory, of a multiple of 16 bytes. */
 	void (*copy)(void *y, const void *x, size_t bytes);
-	/* Seconds that the device needs for the calls between start() and stop(), which waits for them. They
-	 * begin `later` seconds after start(), so that all of them wait in the queue by then. */
+	/* stop() waits for the calls since start(), and returns their seconds on the device. They begin
+	 * `later` seconds after start(), when all of them are in the queue. */
 	void (*start)(double later);
 	double (*stop)(void);
 };
