@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* block_device.c -- see block_private.h */
 #include <assert.h>
-#include "base/size.h"
-#include "device/device_open.h"
 #include "forward/block_private.h"
 
 /* Norms of the queries of all rows, then of the keys. */
