@@ -135,5 +135,10 @@ no 'experts after a block without: before that block is read' 1 'block 1: expert
 	ppl --device "$d" spoilt.h5
 PTQ_DEVICE=nothing dpq-run -q --compensate none --group 8 "$model" -o here.h5
 ok 'no device is opened for rounding to nearest' sh -c 'exit "$1"' sh $?
-no 'int16' 1 'runs on the processor only' ppl --device "$d" --compute-type int16 "$model"
+hadamard-rotate -q "$model" | rms-suppress -q -o split.h5
+no 'split columns, by the file that has them' 1 \
+	'^eval-ppl: split.h5: /model/layers/0/mlp/down_proj: split columns run on the processor' \
+	ppl --device "$d" --reference split.h5 "$model"
+no 'int16' 1 "^eval-ppl: $model: --compute-type int16 runs on the processor only" \
+	ppl --device "$d" --compute-type int16 "$model"
 done_testing

@@ -354,7 +354,7 @@ static void run_stack(struct forward *f, const struct part *part, const struct s
 		}
 }
 
-/* Fatal error if the device does not run a block of the model. All blocks are known from the first part. */
+/* Fatal error if the device does not run the model. All of its blocks are known from the first part. */
 static void check_device(const struct forward *f, const struct part *part)
 {
 	const struct config *c = f->config;
@@ -362,6 +362,9 @@ static void check_device(const struct forward *f, const struct part *part)
 
 	if (d && f->execution->cache.format.kind)
 		die("%s: a format of keys and values runs on the processor only (--device cpu), not on %s",
+			part_name(part), d->name);
+	if (d && f->execution->compute_type == COMPUTE_INT16)
+		die("%s: --compute-type int16 runs on the processor only (--device cpu), not on %s",
 			part_name(part), d->name);
 	for (const struct stack *s = c->stack; d && s < c->stack + c->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++)

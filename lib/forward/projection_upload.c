@@ -152,20 +152,6 @@ static void *new_weight(const struct projection *s, const struct linear *l)
 	return to;
 }
 
-static void require(const struct projection *s, const struct layer *l)
-{
-	const struct linear *x = &l->linear;
-
-	if (s->type == COMPUTE_INT16)
-		die("%s: --compute-type int16 runs on the processor only (--device cpu)", s->device->name);
-	if (x->splits)
-		die("%s: %s: split columns run on the processor only (--device cpu)", s->device->name,
-			l->path);
-	if (x->input.mode == INPUT_STATIC_MODALITY && x->input.modalities > 1)
-		die("%s: %s: input scales of several modalities run on the processor only (--device cpu)",
-			s->device->name, l->path);
-}
-
 static void put_branch(const struct projection *s, struct device_layer *y, const struct linear *l)
 {
 	device_free(s->device, y->a);
