@@ -126,6 +126,15 @@ ok 'keys and queries scaled by inputs of layers' py nll here.r there.r 2e-5
 no 'a device that does not exist' 1 'there is no module nothing.so' ppl --device nothing "$model"
 echo x >bad.so
 no 'a file that is no module' 1 'bad.so' ppl --device ./bad.so "$model"
+case $d in
+*/*)
+	version=$(eval-ppl --version | sed -n '1s/.* //p')
+	LC_ALL=C sed "s/$version/${version%?}x/g" "$d" >other.so
+	no 'a module of another version, by its file' 1 \
+		"^eval-ppl: ./other.so: is a module of version ${version%?}x, this is version $version" \
+		ppl --device ./other.so "$model"
+	;;
+esac
 no 'keys and values in a format' 1 'runs on the processor only' ppl --device "$d" --kv-format int8 "$model"
 msq-calib -q --kv-format int8 "$model" -o kv.h5
 no 'keys and values in the format of a reference' 1 '^eval-ppl: kv.h5: .* runs on the processor only' \

@@ -11,8 +11,8 @@ const struct device *ptq_device(const struct device_host *host)
 	struct device *d = &gpu_device;
 
 	if (strcmp(host->version, PTQ_VERSION))
-		host->fail("the module of the device is of version %s, this is version %s", PTQ_VERSION,
-			host->version);
+		host->fail("%s: is a module of version %s, this is version %s; build the module again",
+			host->file, PTQ_VERSION, host->version);
 	if (d->name)		/* it is open */
 		return d;
 	d->name = library_open(host);

@@ -271,6 +271,7 @@ struct device {
 struct device_host {
 	const char *version;		/* of this program: a module of another version is refused */
 	void (*fail)(const char *format, ...);	/* does not return */
+	const char *file;		/* of the module, until ptq_device() returns */
 };
 
 /* The entry point of a module. NULL: there is no such device. */

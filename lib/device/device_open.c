@@ -39,7 +39,7 @@ static char *module_path(const char *name)
 
 const struct device *device_open(const char *name)
 {
-	static const struct device_host host = { PTQ_VERSION, die };
+	static struct device_host host = { PTQ_VERSION, die, NULL };
 	const struct device *(*entry)(const struct device_host *);
 	const struct device *d;
 	void *module;
@@ -54,7 +54,9 @@ const struct device *device_open(const char *name)
 	entry = (const struct device *(*)(const struct device_host *))(uintptr_t)dlsym(module, "ptq_device");
 	if (!entry)
 		die("--device %s: %s is not the module of a device", name, path);
+	host.file = path;
 	d = entry(&host);
+	host.file = NULL;
 	if (!d)
 		die("--device %s: this machine has no such device, or its driver does not work", name);
 	free(path);

@@ -198,7 +198,6 @@ static void put_layer(const struct projection *s, size_t i)
 	struct device_projection *y = s->on_device;
 	struct device_layer *own = &y->layer[i];
 
-	require(s, &s->layer[i]);
 	free_words(d, &own->packed);
 	if (own->words)
 		put_words(d, &own->packed, l);
