@@ -124,6 +124,7 @@ ok 'keys and queries scaled by inputs of layers' py nll here.r there.r 2e-5
 
 # --- what does not run there ---
 no 'a device that does not exist' 1 'there is no module nothing.so' ppl --device nothing "$model"
+no 'an empty name is not the processor' 2 'the name is empty' ppl --device '' "$model"
 echo x >bad.so
 no 'a file that is no module' 1 'bad.so' ppl --device ./bad.so "$model"
 case $d in

@@ -45,8 +45,10 @@ const struct device *device_open(const char *name)
 	void *module;
 	char *path;
 
-	if (!name || !*name || !strcmp(name, "cpu"))
+	if (!name || !strcmp(name, "cpu"))
 		return NULL;
+	if (!*name)
+		misuse("--device: the name is empty, expected cpu, cuda or the file of a module");
 	path = module_path(name);
 	module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!module)
