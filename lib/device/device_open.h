@@ -13,8 +13,8 @@
 #define OPTION_DEVICE(var) { 0, "device", OPTION_TEXT(var), "cpu|cuda|FILE", \
 	"where the model runs (default: $PTQ_DEVICE, cpu)", .environment = "PTQ_DEVICE" }
 
-/* The device of this name. NULL and "cpu": NULL, the processor. An empty name, a missing device, and a missing
- * module or one of another version, is a fatal error. */
+/* The device of this name. NULL and "cpu": NULL, the processor. An empty name, a missing device, and a
+ * missing module or one of another version, is a fatal error. */
 const struct device *device_open(const char *name);
 
 /* Memory of n numbers of this size on the device, or of the processor if d is NULL. */
