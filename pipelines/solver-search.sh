@@ -24,7 +24,7 @@ measure turns-1 gptq "$solve --turns 1 $in"
 measure both gptq "$solve --paths 4 --turns 1 $in"
 run_steps
 
-tabulate search "$compared" comparison <<'T'
+tabulate solver-search "$compared" comparison <<'T'
 run	method	@
 gptq	GPTQ	@gptq gptq
 hessian	scales by output error	@hessian gptq

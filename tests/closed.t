@@ -34,7 +34,7 @@ commands='model-import:file tokenize:file decode:file images-import:file sample-
 	hessian-sum:file gar-order:file rtn:file gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file
 	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
 	exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
-	eval-ppl-paired:text eval-choice:text eval-choice-paired:text
+	eval-ppl-paired:text eval-choice:text eval-choice-paired:text plan-bits:text
 	eval-compare:text eval-generate:text questions-import:file aifs-order:file roofline:text tensor-stats:text
 	tensor-diff:text tensor-join:file tensor-info:file'
 arguments() {
@@ -68,6 +68,7 @@ arguments() {
 	eval-ppl-paired) echo 'eval-ppl --tokens in/tokens.h5 --ctx 8 in/codes.h5 --paired in/record.h5' ;;
 	eval-choice) echo 'eval-choice --questions in/questions.jsonl in/model.h5' ;;
 	eval-choice-paired) echo 'eval-choice --questions in/questions.jsonl in/codes.h5 --paired in/choices.h5' ;;
+	plan-bits) echo 'plan-bits --target-bits 64 -r in/model.h5 -t in/tokens.h5 --ctx 8 in/codes.h5' ;;
 	eval-compare) echo 'eval-compare in/record.h5 in/record.h5' ;;
 	eval-generate) echo 'eval-generate --max 4 --questions in/answers.jsonl in/model.h5' ;;
 	questions-import) echo 'questions-import --task lambada in/items.jsonl' ;;
@@ -134,7 +135,7 @@ ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
 	exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice \
 	eval-compare eval-generate questions-import aifs-order roofline tensor-info tensor-stats tensor-diff \
-	tensor-join; do
+	tensor-join plan-bits; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' \

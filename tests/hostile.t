@@ -199,6 +199,12 @@ role 'eval-ppl --tokens' tokens eval-ppl -q --tokens @ --ctx 8 model.h5 -o out/r
 role 'eval-ppl --reference' model eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --reference @ -o out/r
 role 'eval-ppl --paired' result eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 --paired @ -o out/r
 role 'eval-compare' result eval-compare -q result.h5 @ -o out/r
+role 'plan-bits' model plan-bits -q --target-bits 64 --reference model.h5 --tokens tokens.h5 --ctx 8 @
+role 'plan-bits --reference' model plan-bits -q --target-bits 64 --reference @ --tokens tokens.h5 --ctx 8 codes.h5
+role 'plan-bits --tokens' tokens plan-bits -q --target-bits 64 --reference model.h5 --tokens @ --ctx 8 codes.h5
+role 'plan-bits --costs' result plan-bits -q --target-bits 64 --reference model.h5 --costs @ codes.h5
+role 'plan-bits --hessian' hessian plan-bits -q --target-bits 64 --by layer --hessian @ \
+	--reference model.h5 --tokens tokens.h5 --ctx 8 codes.h5
 role 'eval-choice' model eval-choice -q --questions questions.jsonl @ -o out/r
 role 'eval-choice --reference' model eval-choice -q --questions questions.jsonl model.h5 --reference @ -o out/r
 role 'eval-choice --paired' result eval-choice -q --questions questions.jsonl model.h5 --paired @ -o out/r

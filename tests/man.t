@@ -9,7 +9,7 @@ ln -s "$top/data" data && cp "$top/README.md" "$top/tests/ref/gpt2.h5" "$top/tes
 examples() { sed -n '/^\.EX/,/^\.EE/p' "$top/docs/man/$1" | grep -v '^\.E' | sed 's/\\-/-/g; s/\\e/\\/g'; }
 examples ptqtools.7 > script
 ok 'the examples of ptqtools.7 run' bash -euo pipefail script
-for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl \
+for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl plan-bits \
 	questions-import eval-choice eval-compare eval-generate aifs-order tensor-info tensor-stats tensor-diff \
 	exmy-sweep exmy-pack model-export ln2rms hadamard-rotate smooth-scale \
 	awq-scale rms-suppress msq-calib roofline tensor-join; do

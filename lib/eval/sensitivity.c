@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sensitivity.c -- see sensitivity.h */
+#include "eval/sensitivity.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "eval/divergence.h"
+#include "eval/perplexity.h"
+#include "model/layer.h"
+
+/* Hidden states of the model with the layers of one unit from one candidate. */
+struct variant { size_t unit, candidate; struct hidden hidden; };
+
+struct measurement {
+	struct sensitivity *s;
+	struct forward *other;		/* takes the hidden states of variants through a block */
+	size_t candidates;
+	size_t n, room;			/* room: bytes of memory that are left */
+	struct variant *variant;	/* [n] */
+};
+
+struct sensitivity sensitivity_open(const struct units *u, const struct config *c, const struct execution *e,
+	const struct windows *w, size_t memory)
+{
+	return (struct sensitivity){ .units = u, .config = c, .execution = *e, .windows = w,
+		.memory = memory };
+}
+
+static void release(struct sensitivity *s)
+{
+	for (size_t i = 0; i < s->layers; i++)
+		layer_free(&s->layer[i]);
+	free(s->layer);
+	s->layer = NULL;
+	s->layers = 0;
+}
+
+void sensitivity_close(struct sensitivity *s)
+{
+	if (!s->model)
+		return;
+	head_free(&s->head);
+	forward_close(s->model);
+}
+
+/* Replaces the layers of a unit by those of a candidate. Returns whether one of them is quantized. */
+static bool replace(struct sensitivity *s, struct block *b, size_t unit, size_t candidate)
+{
+	const struct layer_list *list = &s->units->unit[unit].list;
+	const struct part *part = s->units->candidate[candidate];
+	bool any = false;
+
+	s->layer = xgrow(s->layer, s->layers + list->n, sizeof *s->layer);
+	for (size_t j = 0; j < list->n; j++) {
+		const struct layer_ref *l = &list->layer[j];
+		struct layer *own = &s->layer[s->layers++];
+
+		*own = layer_read(part, l->path, 0, layer_ref_in(s->config, l));
+		execution_layer(&s->execution, part, own, false);
+		if (own->linear.weight)
+			continue;
+		block_replace(b, l, &own->linear);
+		any = true;
+	}
+	return any;
+}
+
+/* Takes hidden states through a block of the model. */
+static void pass(struct measurement *m, struct block *b, struct hidden *h)
+{
+	struct hidden own = m->other->hidden;
+
+	m->other->hidden = *h;
+	m->other->block = b;
+	forward_stage(m->other, (struct stage){ PROJECTION_QKV, PROJECTIONS }, NULL);
+	m->other->block = NULL;
+	m->other->hidden = own;
+}
+
+static struct hidden copy_of(struct measurement *m, const struct hidden *h)
+{
+	struct hidden y = hidden_make(h->rows, h->width, m->room);
+
+	m->room -= y.mapped ? 0 : y.bytes;
+	memcpy(y.x, h->x, y.bytes);
+	return y;
+}
+
+/* Measures the block's units: begins a variant of each candidate, and restores the block. */
+static void begin_variants(struct measurement *m, struct forward *f, size_t unit)
+{
+	struct sensitivity *s = m->s;
+
+	for (size_t c = 0; c < m->candidates; c++) {
+		if (replace(s, f->block, unit, c)) {
+			struct variant *v;
+
+			m->variant = xgrow(m->variant, m->n + 1, sizeof *m->variant);
+			v = &m->variant[m->n++];
+			*v = (struct variant){ unit, c, copy_of(m, &f->hidden) };
+			pass(m, f->block, &v->hidden);
+			block_next(f->block, s->units->model, f->block->stack, f->block->index);
+		}
+		release(s);
+	}
+}
+
+static void run_block(void *arg, struct forward *f)
+{
+	struct measurement *m = arg;
+	const struct units *u = m->s->units;
+	const size_t block = f->block->stack->first + f->block->index, before = m->n;
+
+	if (f->block->stack == config_last(f->config))
+		for (size_t i = 0; i < u->n; i++)
+			if (u->unit[i].block == block)
+				begin_variants(m, f, i);
+	for (size_t i = 0; i < before; i++)
+		pass(m, f->block, &m->variant[i].hidden);
+	forward_stage(f, (struct stage){ PROJECTION_QKV, PROJECTIONS }, NULL);
+	for (size_t c = 0; c < u->candidates; c++)
+		part_drop(u->candidate[c]);
+}
+
+/* Runs the model to its head. */
+static void run(struct sensitivity *s, void (*block)(void *arg, struct forward *f), void *arg)
+{
+	s->model = forward_open(s->config, &s->execution, s->windows, s->memory / 4);
+	if (!forward_blocks(s->model, s->units->model, NULL, block, arg))
+		die("%s: %s: is missing; the model has no head", part_name(s->units->model),
+			config_end(s->config));
+	s->head = head_read(s->units->model, s->config, &s->execution, false);
+}
+
+/* The mean KL of a model from the model, and its standard error. */
+static double kl_of(struct sensitivity *s, struct forward *other, double *se)
+{
+	double *nll = xalloc(s->windows->targets, sizeof *nll), kl;
+	struct divergence d = divergence_of(other, &s->head, s->model, &s->head, nll);
+
+	kl = perplexity_of(d.n, d.kl, 0).nll;
+	*se = perplexity_se_windows(s->windows, d.kl);
+	divergence_free(&d);
+	free(nll);
+	return kl;
+}
+
+void sensitivity_measure(struct sensitivity *s, size_t candidates,
+	double kl[s->units->n][s->units->candidates])
+{
+	struct measurement m = { .s = s, .candidates = candidates, .room = s->memory / 2 };
+	double se;
+
+	memset(kl, 0, s->units->n * sizeof *kl);
+	m.other = forward_open(s->config, &s->execution, s->windows, s->memory / 4);
+	run(s, run_block, &m);
+	for (size_t i = 0; i < m.n; i++) {
+		struct variant *v = &m.variant[i];
+		struct hidden own = m.other->hidden;
+
+		progress("KL of the variants", i, m.n);
+		m.other->hidden = v->hidden;
+		m.other->normed = false;
+		kl[v->unit][v->candidate] = kl_of(s, m.other, &se);
+		m.other->hidden = own;
+		hidden_free(&v->hidden);
+	}
+	progress_clear();
+	free(m.variant);
+	forward_close(m.other);
+}
+
+struct planned { struct sensitivity *s; const size_t *candidate; };
+
+static void run_planned(void *arg, struct forward *f)
+{
+	const struct planned *p = arg;
+	const struct units *u = p->s->units;
+	const size_t block = f->block->stack->first + f->block->index;
+
+	if (f->block->stack == config_last(f->config))
+		for (size_t i = 0; i < u->n; i++)
+			if (u->unit[i].block == block)
+				replace(p->s, f->block, i, p->candidate[i]);
+	forward_stage(f, (struct stage){ PROJECTION_QKV, PROJECTIONS }, NULL);
+	release(p->s);
+}
+
+static void run_whole(void *arg, struct forward *f)
+{
+	(void)arg;
+	forward_stage(f, (struct stage){ PROJECTION_QKV, PROJECTIONS }, NULL);
+}
+
+double sensitivity_of_plan(struct sensitivity *s, const size_t candidate[s->units->n], double *se)
+{
+	struct forward *f = forward_open(s->config, &s->execution, s->windows, s->memory / 4);
+	double kl;
+
+	if (!s->model)
+		run(s, run_whole, NULL);
+	forward_blocks(f, s->units->model, NULL, run_planned, &(struct planned){ s, candidate });
+	kl = kl_of(s, f, se);
+	forward_close(f);
+	progress_clear();
+	return kl;
+}

@@ -1,0 +1,109 @@
+"""plan-bits.py -- Python of tests/plan-bits.t"""
+
+import csv
+import itertools
+import re
+
+import h5py
+import numpy as np
+
+from lib.h5 import copied, create
+
+
+def make():
+    r = np.random.default_rng(1)
+    with create("tokens.h5", "tokens") as f:
+        d = f.create_dataset("tokens", data=r.integers(3, 60, 600).astype("i4"))
+        d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
+
+
+def costs(path):
+    with h5py.File(path) as f:
+        return [s.decode() for s in f["unit"][()]], f["size"][()], f["kl"][()]
+
+
+def cost(path, unit, candidate):
+    print("%.6g" % costs(path)[2][int(unit), int(candidate)])
+
+
+def projections(model):
+    """The numbers of weights of the layers of all blocks."""
+    with h5py.File(model) as f:
+        return sum(d.size for b in f["model/layers"].values() for g in ("mlp", "self_attn")
+                   for d in (p["weight"] for p in b[g].values()))
+
+
+def chosen(plan):
+    """The candidates of the lines of a plan, by the file in the comment."""
+    lines = [s for s in open(plan) if not s.startswith("#")]
+    return [["q2.h5", "q3.h5", "q5.h5"].index(re.search(r"# (q.\.h5)", s)[1]) for s in lines]
+
+
+def least(size, kl, budget):
+    """The least sum of costs: all choices of one half of the units, with the best of the other half."""
+    n = len(size) // 2 or 1
+
+    def sums(part):
+        every = itertools.product(range(size.shape[1]), repeat=len(part))
+        index = np.array(list(every), dtype=int).reshape(-1, len(part))
+        return size[part, index].sum(1), kl[part, index].sum(1)
+
+    a, ka = sums(np.arange(n))
+    b, kb = sums(np.arange(n, len(size)))
+    order = np.argsort(b, kind="stable")
+    b, kb = b[order], np.minimum.accumulate(kb[order])
+    at = np.searchsorted(b, budget - a, side="right") - 1
+    return (ka + np.where(at < 0, np.inf, kb[at])).min()
+
+
+def best(model, path, plan, bits):
+    _, size, kl = costs(path)
+    weights = projections(model)
+    budget = int(float(bits) * weights)
+    choice = chosen(plan)
+    i = np.arange(len(choice))
+    assert len(choice) == len(size)
+    assert size[i, choice].sum() <= budget
+    np.testing.assert_allclose(kl[i, choice].sum(), least(size, kl, budget), rtol=1e-12)
+    said = open(plan).read()
+    assert "no plan has less\n" in said
+    np.testing.assert_allclose(float(re.search(r"KL (\S+) predicted", said)[1]), kl[i, choice].sum(), rtol=1e-3)
+    said = float(re.search(r"(\S+) bits a weight", said)[1])
+    np.testing.assert_allclose(said, size[i, choice].sum() / weights, rtol=1e-4)
+
+
+def scaled(layers, path):
+    names, _, kl = costs(layers)
+    other, _, got = costs(path)
+    assert names == other
+    rows = [csv.DictReader(open("diff%d" % b), delimiter="\t") for b in (2, 3, 5)]
+    error = np.array([[float(r["output_error"]) for r in c if r["tensor"] in names] for c in rows]).T
+    np.testing.assert_array_equal(got[:, 0], kl[:, 0])
+    np.testing.assert_allclose(got, kl[:, :1] * error / error[:, :1], rtol=1e-4)  # printed with six digits
+
+
+def blocks(path):
+    with h5py.File(path) as f:
+        print(sum("experts" in b["mlp"] for b in f["model/layers"].values()))
+
+
+def size(model, bits):
+    """Bytes: the weights of the units with so many bits, and all other numbers of the model."""
+    rest = 0
+
+    def add(name, d):
+        nonlocal rest
+        planned = re.match(r"model/layers/\d+/.*_proj/weight$", name)
+        if isinstance(d, h5py.Dataset) and d.ndim and not planned:
+            rest += d.size * d.dtype.itemsize
+
+    with h5py.File(model) as f:
+        f.visititems(add)
+    print(int(rest + float(bits) * projections(model) / 8 + 1e-9))
+
+
+def bad():
+    with copied("costs.h5", "bad.h5") as f:
+        f["kl"][0, 0] = np.nan
+    with copied("q3.h5", "less.h5") as f:
+        del f["model/layers/1/mlp/up_proj"]

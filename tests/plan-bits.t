@@ -1,0 +1,101 @@
+#!/bin/sh
+# plan-bits.t -- formats of blocks and layers for a budget: each cost against eval-ppl of a model made by dpq-run, the
+# plan against enumeration
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/tap.sh"
+model=$top/tests/ref/llama-gqa.h5 experts=$top/tests/ref/qwen2-moe.h5
+text='--tokens tokens.h5 --ctx 50 --convention bos'
+
+py make
+# shellcheck disable=SC2086
+hessian-accum -q $text "$model" -o hess.h5
+for b in 2 3 5; do dpq-run -q --storage uint$b --group 16 --hessian hess.h5 "$model" -o q$b.h5 2>>err; done
+# shellcheck disable=SC2086
+plans() { plan-bits -q --reference "$model" $text "$@"; }
+# the KL of the model that dpq-run makes by a plan, in the digits of eval-ppl
+# shellcheck disable=SC2086
+kl() {
+	{ dpq-run -q --plan "$1" --group 16 "$2" "$3" "$4" | eval-ppl -q $text --reference "$4"; } 2>>err |
+		sed -n 's/^kl	//p'
+}
+# kl_of FILE UNIT CANDIDATE: the cost in a file of costs
+kl_of() { py cost "$@"; }
+
+plans --target-bits 5.2 q2.h5 q3.h5 q5.h5 -o costs.h5 >plan 2>err
+is '-q is silent' "$(grep -v "$unmade" err)" ''
+ok 'the plan has the least sum of all that fit' py best "$model" costs.h5 plan 5.2
+is 'the units are the blocks' "$(grep -v '^#' plan | cut -d' ' -f1 | xargs)" '/model/layers/0/* /model/layers/1/*'
+for unit in 0 1; do
+	for c in 0:2 1:3 2:5; do
+		printf '* keep\n/model/layers/%s/* storage=uint%s\n' $unit ${c#*:} >one
+		is "block $unit in uint${c#*:}: the cost is that of eval-ppl" "$(kl_of costs.h5 $unit ${c%:*})" \
+			"$(kl one --hessian hess.h5 "$model")"
+	done
+done
+is 'the measured KL is that of the plan' "$(sed -n 's/.*predicted, \([^ ]*\) .*/\1/p' plan)" \
+	"$(printf '%.4g' "$(kl plan --hessian hess.h5 "$model")")"
+plans --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
+ok '--costs: the same plan' cmp x plan
+plan-bits -q --reference "$model" --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
+is '--costs without --tokens: the KL is not measured' \
+	"$(sed 's/, [^ ]* ± [^ ]* measured on [0-9]* tokens//' plan)" "$(cat x)"
+plans -j 3 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
+ok 'other threads: the same plan' cmp x plan
+plans --memory 0 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
+ok 'hidden states in a file: the same plan' cmp x plan
+plans --target-bits 64 q2.h5 "$model" q5.h5 >x
+is 'a candidate that is not quantized: keep, without a loss' "$(grep -v '^#' x | sed 's/,.*KL/ KL/' | cut -d' ' -f2- |
+	sort -u | sed "s|$model|MODEL|")" 'keep  # MODEL KL 0'
+
+# layers
+plans --by layer --target-bits 5.1 q2.h5 q3.h5 q5.h5 -o layers.h5 >plan
+ok 'by layer: the plan is as good as the best of an exact search' py best "$model" layers.h5 plan 5.1
+printf '* keep\n/model/layers/1/mlp/down_proj storage=uint2\n' >one
+at=$(grep -v '^#' plan | grep -n '/1/mlp/down_proj' | cut -d: -f1)
+is '... a cost is that of eval-ppl' "$(kl_of layers.h5 $((at - 1)) 0)" "$(kl one --hessian hess.h5 "$model")"
+plans --by layer --layers '*_proj' --layers '!*/q_proj' --target-bits 5.1 q2.h5 q3.h5 q5.h5 >x
+is '--layers: only these' "$(grep -c q_proj x) $(grep -vc '^#' x)" '0 12'
+plans --by layer --hessian hess.h5 --target-bits 5.1 q2.h5 q3.h5 q5.h5 -o scaled.h5 >x
+for b in 2 3 5; do tensor-diff -q --reference "$model" --hessian hess.h5 q$b.h5 >diff$b; done
+ok '--hessian: the first column is measured, the others follow from output errors' py scaled layers.h5 scaled.h5
+
+# experts
+# shellcheck disable=SC2086
+for b in 2 4; do dpq-run -q --compensate none --storage uint$b --group 16 "$experts" -o e$b.h5; done
+# shellcheck disable=SC2086
+plan-bits -q --by layer --reference "$experts" $text --target-bits 5.5 e2.h5 e4.h5 -o e.h5 >plan
+is 'all experts of a block are one unit' "$(grep -c 'experts/\*/down_proj' plan)" \
+	"$(py blocks "$experts")"
+at=$(grep -v '^#' plan | grep -n '/1/mlp/experts/\*/down_proj' | cut -d: -f1)
+printf '* keep\n/model/layers/1/mlp/experts/*/down_proj storage=uint2\n' >one
+is '... whose cost is that of eval-ppl' "$(kl_of e.h5 $((at - 1)) 0)" "$(kl one --compensate none "$experts")"
+
+# sizes
+plans --costs costs.h5 --target-size "$(py size "$model" 5.2)" q2.h5 q3.h5 q5.h5 >x
+plans --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >y
+ok '--target-size: the same as the bits, and all other weights as they are stored' cmp x y
+
+# mistakes
+py bad
+no 'no candidates' 2 'quantized forms of the model are expected' plans --target-bits 4
+no 'no budget' 2 'one of --target-bits and --target-size' plans q2.h5
+no 'two budgets' 2 'one of --target-bits and --target-size' plans --target-bits 4 --target-size 1G q2.h5
+no 'no reference' 2 '--reference MODEL is expected' plan-bits --target-bits 4 q2.h5
+no 'no tokens' 2 '--tokens FILE is expected' plan-bits --reference "$model" --target-bits 4 q2.h5
+no '--hessian by block' 2 '--hessian requires --by layer' plans --hessian hess.h5 --target-bits 4 q2.h5
+no 'too few bits' 1 'the smallest candidates have 4.1623 bits a weight' \
+	plans --costs costs.h5 --target-bits 1 q2.h5 q3.h5 q5.h5
+no 'too small a size' 1 'bytes outside of the layers of the plan' \
+	plans --costs costs.h5 --target-size 1 q2.h5 q3.h5 q5.h5
+no 'costs of other candidates' 1 'costs.h5: /size: is of other candidates' \
+	plans --costs costs.h5 --target-bits 4 q2.h5 q5.h5 q3.h5
+no '... of more' 1 'costs.h5: /size' plans --costs costs.h5 --target-bits 4 q2.h5 q3.h5
+no '... of layers' 1 'layers.h5: /size' plans --costs layers.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... that are not finite' 1 'bad.h5: /kl: has nan' plans --costs bad.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no 'only the model itself' 1 'llama-gqa.h5: has no quantized linear layer in a block' plans --target-bits 4 "$model"
+no 'a candidate without a layer' 1 'less.h5: /model/layers/1/mlp/up_proj: is missing' \
+	plans --target-bits 4 q2.h5 less.h5
+no 'another model' 1 'e2.h5: ' plans --target-bits 4 q2.h5 e2.h5
+no 'a reference that is quantized differently from the candidates: no error of the first' 1 \
+	'has no output error' plans --by layer --hessian hess.h5 --target-bits 4 "$model" q2.h5
+done_testing
