@@ -17,19 +17,19 @@ group=${PTQ_GROUP:-64}
 calibrate
 step "gar-order --group $group hessian.h5 -o order.h5"
 solve="dpq-run --group $group --scale-dtype f16 --order order.h5 --hessian hessian.h5 model.h5"
-files=
+candidates=
 for bits in 3 2 4 5 6; do	# the first one is measured by layer
 	step "$solve -q --storage uint$bits -o uint$bits.h5 && tensor-stats uint$bits.h5 >uint$bits.stats"
 	measure uint$bits uint$bits "$solve --storage uint$bits"
-	files+=" uint$bits.h5"
+	candidates+=" uint$bits.h5"
 done
 text="--tokens calib.h5 $window --limit 2K"
-step "plan-bits -q --reference model.h5 $text --target-bits 64$files -o block.costs >block-all.plan"
-step "plan-bits -q --reference model.h5 $text --by layer --hessian hessian.h5 --target-bits 64$files -o layer.costs" \
+step "plan-bits -q --reference model.h5 $text --target-bits 64$candidates -o block.costs >block-all.plan"
+step "plan-bits -q --reference model.h5 $text --by layer --hessian hessian.h5 --target-bits 64$candidates -o layer.costs" \
 	">layer-all.plan"
 for by in block layer; do for bits in 3 4 5; do
 	step "plan-bits -q --reference model.h5 --costs $by.costs --by $by" \
-		"--target-bits \$(tail -n 1 uint$bits.stats | awk '{ print \$7 + 1e-5 }')$files >$by-$bits.plan"
+		"--target-bits \$(tail -n 1 uint$bits.stats | awk '{ print \$7 + 1e-5 }')$candidates >$by-$bits.plan"
 	measure $by-$bits uint$bits "$solve --plan $by-$bits.plan"
 done; done
 run_steps

@@ -15,7 +15,8 @@ trap 'rm -rf "$tmp"' EXIT
 
 one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
 	local name=$1 table=${2#*-} variables v
-	case $2 in mquant-table9) table=tokens ;; gar-keys) table=keys ;; fp4|outliers|quarot|recipes|scale-search|sequential|smoothquant) table=$2 ;; esac
+	case $2 in mquant-table9) table=tokens ;; gar-keys) table=keys ;; fp4|outliers|quarot|recipes|scale-search|sequential|smoothquant|solver-search|mixed-bits)
+			table=$2 ;; esac
 	ln -s "$folder/$name.tsv" "$table.tsv"
 	IFS=';' read -ra variables <<<"$4"
 	for v in "${variables[@]}"; do case $v in
@@ -55,9 +56,9 @@ fpe2m2-figure9-prose|fpe2m2-figure9|prose|
 fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
 fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
-gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
-gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
-gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one standard error (left: over layers, right: over 5 draws and windows)
+gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over tokens
+gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one SE over layers, over tokens
+gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
 mquant-figure1b|mquant-figure1b|data/vlm|
 mquant-tokens|mquant-table9||
 mquant-table1|mquant-table1|data/vlm, 528 questions|
@@ -74,10 +75,11 @@ outliers-prose|outliers|prose, 32640 tokens|
 outliers-smollm2|outliers|SmolLM2-135M, 16384 tokens|
 quarot-prose|quarot|prose, one scale per row, 32640 tokens|
 quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens|
-recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error (left: over layers, right: over tokens)
-recipes-prose|recipes|prose, groups of 32, 16320 tokens|bars=one standard error (left: over layers, right: over tokens)
-recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one standard error (left: over layers, right: over 5 draws and windows)
+recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over tokens
+recipes-prose|recipes|prose, groups of 32, 16320 tokens|bars=one SE over layers, over tokens
+recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
 scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|
 sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|
 smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|
+solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|bars=one SE over layers, over 3 draws and windows
 T

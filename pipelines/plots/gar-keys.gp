@@ -1,6 +1,6 @@
 # gar-keys.gp -- the plot of gar-keys.sh
 what = "4-bit weights by column order: change from groups ranked by their largest diagonal"
-bars = "one standard error (left: over layers, right: over windows)"
+bars = "one SE over layers, over windows"
 rows = "order"; series = "scheme"; panels = "error_percent kl_delta|nll_delta"
 names = "top10=groups by top tenth;mean=groups by mean;sum=groups by sum;median=groups by median;". \
 	"max-static=as they are, static;none=columns not reordered;full=columns by diagonal;". \
