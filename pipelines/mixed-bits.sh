@@ -25,8 +25,8 @@ for bits in 3 2 4 5 6; do	# the first one is measured by layer
 done
 text="--tokens calib.h5 $window --limit 2K"
 step "plan-bits -q --reference model.h5 $text --target-bits 64$candidates -o block.costs >block-all.plan"
-step "plan-bits -q --reference model.h5 $text --by layer --hessian hessian.h5 --target-bits 64$candidates -o layer.costs" \
-	">layer-all.plan"
+step "plan-bits -q --reference model.h5 $text --by layer --hessian hessian.h5 --target-bits 64$candidates" \
+	"-o layer.costs >layer-all.plan"
 for by in block layer; do for bits in 3 4 5; do
 	step "plan-bits -q --reference model.h5 --costs $by.costs --by $by" \
 		"--target-bits \$(tail -n 1 uint$bits.stats | awk '{ print \$7 + 1e-5 }')$candidates >$by-$bits.plan"
