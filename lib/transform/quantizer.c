@@ -99,7 +99,8 @@ static void ldlq_check(const struct method *m, const char *file, const char *pat
 		misuse("--compute: weights of %s are multiplied as they are decoded", s->storage.name);
 	if (!ldlq_group_fits(&s->storage, s->group))
 		die("%s: %s: a code of %s is for %zu columns, expected a --group that is a multiple of "
-			"them, channel or tensor", file, path, s->storage.name, code_form(&s->storage)->columns);
+			"them, channel or tensor", file, path, s->storage.name,
+			code_form(&s->storage)->columns);
 }
 
 static void view(struct quantized *t)
@@ -121,7 +122,7 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
 	.free = solver_free
 /* A code is for neighbouring columns, so they stay in storage order. */
-#define BY_LDLQ .form = &e8p_form, .max_layers = 1, .report = { &table, &table_experts }, \
+#define BY_LDLQ .form = &e8p_form, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
 	.check = ldlq_check, .begin = solver_begin, .workspace = ldlq_bytes, .run = ldlq_make, .view = view, \
 	.values = values, .free = solver_free
 #define CODES_OF_SEVERAL(more) { true, "scale-search round-first group-view static-groups scale8 order " \
