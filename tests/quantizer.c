@@ -47,7 +47,8 @@ static struct method method_of(const struct quantizer *z)
 		.compensate = z->branch ? z->branch->compensate : z->needs_hessian ? COMPENSATE_BOTH :
 		COMPENSATE_NONE }, .branch = { .rank = 3, .steps = 30, .rate = 2e-3, .every = 10 } };
 
-	assert_true(format_parse(&m.solver.storage, z->form ? "e8p3" : "uint3"));
+	assert_true(format_parse(&m.solver.storage, !z->form ? "uint3" : strstr(z->name, "e8p") ? "e8p3" :
+		"1mad3-10"));
 	return m;
 }
 

@@ -17,6 +17,7 @@
 #include "base/nearest.h"
 #include "num/e8p.h"
 #include "num/format_private.h"
+#include "num/trellis.h"
 
 static bool int_fill(struct format *f)
 {
@@ -119,6 +120,7 @@ static bool quantile_fill(struct format *f)
 
 #define FP4 .fill = fp4_fill, .codec = &codec_floats
 #define HARDWARE .fill = hardware_fill, .codec = &codec_floats, .keeps_zero = true
+#define TRELLIS .form = &trellis_form, .group = -1
 #define E8P .fill = e8p_fill, .form = &e8p_form, .group = -1
 
 #ifndef MORE_KINDS	/* rows of a test (tests/vq8.h) */
@@ -140,6 +142,10 @@ static bool quantile_fill(struct format *f)
 #define FORMS(ROW) \
 	ROW("e8p", "e8p", E8P) \
 	ROW("e8p#", "e8p3, e8p4", E8P, .min = 3) \
+	ROW("1mad#", "1mad1..1mad4", TRELLIS, .fill = trellis_fill_1mad) \
+	ROW("1mad#-#", "1mad<k>-<L> (L from 10 to 16)", TRELLIS, .fill = trellis_fill_1mad) \
+	ROW("3inst#", "3inst1..3inst4", TRELLIS, .fill = trellis_fill_3inst) \
+	ROW("3inst#-#", "3inst<k>-<L>", TRELLIS, .fill = trellis_fill_3inst) \
 	MORE_KINDS(ROW)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },

@@ -16,23 +16,84 @@
 #include "num/code_form.h"
 #include "num/e8p.h"
 #include "num/quadratic.h"
+#include "num/trellis.h"
 #include "solver/factor.h"
 
-enum { LANES = E8P_LANES, SPAN = 256, BLOCK = E8P_COLUMNS, ALIGN = 64 };
+enum { LANES = E8P_LANES, SPAN = 256, WIDEST = TRELLIS_SIDE, ALIGN = 64 };
 #define SMALLEST 0x1p-60		/* scale of weights that are all 0 */
+
+/*
+ * A form of codes. `nearest` makes the codes of a block of `rows` rows, which begins at `code` and whose rows
+ * of codes start every `stride` bytes, and its weights y; memory: `workspace` bytes, 0 at first.
+ */
+struct rounding {
+	const struct code_form *form;
+	double (*rms)(const struct format *f);
+	size_t (*workspace)(const struct format *f);
+	void (*nearest)(const struct format *f, size_t rows, size_t stride, uint8_t *code, float y[][LANES],
+		const float x[][LANES], void *memory);
+};
+
+static size_t no_bytes(const struct format *f)
+{
+	(void)f;
+	return 0;
+}
+
+static void e8p_block(const struct format *f, size_t rows, size_t stride, uint8_t *code, float y[][LANES],
+	const float x[][LANES], void *memory)
+{
+	uint8_t each[LANES][E8P_BYTES];
+
+	(void)memory;
+	e8p_nearest(f, each, y, x);
+	for (size_t l = 0; l < rows; l++)
+		memcpy(code + l * stride, each[l], code_bytes(f));
+}
+
+static void trellis_block(const struct format *f, size_t rows, size_t stride, uint8_t *code, float y[][LANES],
+	const float x[][LANES], void *memory)
+{
+	enum { SIDE = TRELLIS_SIDE };
+	float tile[TRELLIS_WEIGHTS], found[TRELLIS_WEIGHTS];
+
+	for (size_t first = 0; first < rows; first += SIDE) {
+		for (size_t p = 0; p < TRELLIS_WEIGHTS; p++)
+			tile[p] = x[p % SIDE][first + p / SIDE];
+		trellis_nearest(f, code + first / SIDE * stride, found, tile, memory);
+		for (size_t p = 0; p < TRELLIS_WEIGHTS; p++)
+			y[p % SIDE][first + p / SIDE] = found[p];
+	}
+}
+
+static const struct rounding roundings[] = {
+	{ &e8p_form, e8p_rms, no_bytes, e8p_block },
+	{ &trellis_form, trellis_rms, trellis_workspace, trellis_block },
+};
+
+static const struct rounding *rounding_of(const struct format *f)
+{
+	const struct rounding *y = roundings;
+
+	while (y->form != f->form)
+		y++;
+	return y;
+}
 
 /* Workspace of a thread. */
 struct panel {
-	float (*w)[LANES];		/* [n + BLOCK] weights, then W - Ŵ */
+	float (*w)[LANES];		/* [n + WIDEST] weights, then W - Ŵ */
 	float (*plain)[LANES];		/* [n] weights */
-	float (*d)[LANES];		/* [SPAN + BLOCK] compensation of a span */
+	float (*d)[LANES];		/* [SPAN + WIDEST] compensation of a span */
 	float *row;			/* [n] */
+	void *memory;			/* of the rounding */
 };
 
 struct run {
 	struct solver_layer *layer;
 	const struct solver *s;
-	size_t m, n, panels;
+	const struct rounding *rounding;
+	size_t m, n, panels, block;	/* block: columns */
 	bool compensates;
 	int32_t *column;		/* [n] storage order */
 	float *r;			/* [n][n] R, then R_ik R_kk⁻¹ */
@@ -67,6 +128,8 @@ static size_t lay_out(struct run *u, struct solver_layer *layer, char *base)
 	*u = (struct run){ .layer = layer, .s = layer->settings, .m = l->out, .n = n, .panels = panels,
 		.compensates = layer->h && layer->settings->compensate != COMPENSATE_NONE,
 		.storage = layer->settings->storage };
+	u->rounding = rounding_of(&u->storage);
+	u->block = u->rounding->form->columns;
 	base = base ? base + (ALIGN - (uintptr_t)base % ALIGN) % ALIGN : NULL;
 	u->column = cut(base, &at, n, sizeof *u->column);
 	u->r = cut(base, &at, u->compensates ? n * n : 0, sizeof *u->r);
@@ -74,13 +137,16 @@ static size_t lay_out(struct run *u, struct solver_layer *layer, char *base)
 	u->sum = cut(base, &at, panels, sizeof *u->sum);
 	u->panel = cut(base, &at, (size_t)threads, sizeof *u->panel);
 	for (int t = 0; t < threads; t++) {
-		const struct panel p = { .w = cut(base, &at, n + BLOCK, sizeof *p.w),
+		const struct panel p = { .w = cut(base, &at, n + WIDEST, sizeof *p.w),
 			.plain = cut(base, &at, n, sizeof *p.plain),
-			.d = cut(base, &at, SPAN + BLOCK, sizeof *p.d),
-			.row = cut(base, &at, n, sizeof *p.row) };
+			.d = cut(base, &at, SPAN + WIDEST, sizeof *p.d),
+			.row = cut(base, &at, n, sizeof *p.row),
+			.memory = cut(base, &at, u->rounding->workspace(&u->storage), 1) };
 
-		if (base)
+		if (base) {
 			u->panel[t] = p;
+			memset(p.memory, 0, u->rounding->workspace(&u->storage) ? 1 : 0);
+		}
 	}
 	return at + ALIGN - 1;
 }
@@ -113,6 +179,7 @@ static enum status set_scales(struct run *u, size_t *index)
 {
 	struct codes *c = u->layer->codes;
 	const size_t groups = linear_groups(u->n, u->s->group);
+	const double rms = u->rounding->rms(&u->storage);
 	double sum = 0, largest = 0;
 
 	#pragma omp parallel for num_threads(threads) schedule(static) if (u->m * u->n > 1 << 16)
@@ -132,7 +199,7 @@ static enum status set_scales(struct run *u, size_t *index)
 	if (u->s->group < 0)
 		*u->square = sum / (double)u->m;
 	for (size_t k = 0; k < c->scales; k++) {
-		u->square[k] = fmax(sqrt(u->square[k]) / e8p_rms(&u->storage), SMALLEST);
+		u->square[k] = fmax(sqrt(u->square[k]) / rms, SMALLEST);
 		largest = fmax(largest, u->square[k]);
 	}
 	format_tensor(&u->storage, 0, largest * (double)u->storage.max);
@@ -144,12 +211,12 @@ static enum status set_scales(struct run *u, size_t *index)
 /* R_ik becomes R_ik R_kk⁻¹ for each block k. */
 static void divide_by_blocks(struct run *u)
 {
-	const int n = (int)u->n;
+	const int n = (int)u->n, block = (int)u->block;
 
 	#pragma omp taskloop grainsize(1)
-	for (int k = BLOCK; k < n; k += BLOCK)
+	for (int k = block; k < n; k += block)
 		cblas_strsm(CblasRowMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, k,
-			min(BLOCK, n - k), 1, u->r + (size_t)k * u->n + k, n, u->r + k, n);
+			min(block, n - k), 1, u->r + (size_t)k * u->n + k, n, u->r + k, n);
 }
 
 static void factorize(struct run *u)
@@ -183,7 +250,7 @@ static void load(const struct run *u, const struct panel *p, size_t first, size_
 			p->plain[i][l] = p->row[i];
 	}
 	memcpy(p->w, p->plain, u->n * sizeof *p->w);
-	memset(p->w + u->n, 0, BLOCK * sizeof *p->w);
+	memset(p->w + u->n, 0, WIDEST * sizeof *p->w);
 }
 
 /* The scales of the lanes in the block at column i, as they are decoded. */
@@ -200,20 +267,19 @@ static void scales_of(const struct run *u, size_t first, size_t rows, size_t i, 
 static void quantize_block(const struct run *u, const struct panel *p, size_t first, size_t rows, size_t i,
 	const float (*d)[LANES])
 {
-	const size_t bytes = code_bytes(&u->storage), row = code_columns(&u->storage, u->n);
-	uint8_t code[LANES][E8P_BYTES], *to = u->layer->codes->codes + first * row + i / BLOCK * bytes;
-	float x[BLOCK][LANES], y[BLOCK][LANES], scale[LANES];
+	const size_t stride = code_columns(&u->storage, u->n), block = u->block;
+	uint8_t *code = u->layer->codes->codes + first / u->rounding->form->rows * stride +
+		i / block * code_bytes(&u->storage);
+	float x[WIDEST][LANES], y[WIDEST][LANES], scale[LANES];
 
 	scales_of(u, first, rows, i, scale);
-	for (size_t k = 0; k < BLOCK; k++)
+	for (size_t k = 0; k < block; k++)
 		for (size_t l = 0; l < LANES; l++)
 			x[k][l] = (p->w[i + k][l] + d[k][l]) / scale[l];
-	e8p_nearest(&u->storage, code, y, (const float (*)[LANES])x);
-	for (size_t k = 0; k < min(BLOCK, u->n - i); k++)
+	u->rounding->nearest(&u->storage, rows, stride, code, y, (const float (*)[LANES])x, p->memory);
+	for (size_t k = 0; k < min(block, u->n - i); k++)
 		for (size_t l = 0; l < LANES; l++)
 			p->w[i + k][l] = l < rows ? p->w[i + k][l] - y[k][l] * scale[l] : 0;
-	for (size_t l = 0; l < rows; l++)
-		memcpy(to + l * row, code[l], bytes);
 }
 
 static void quantize_panel(const struct run *u, const struct panel *p, size_t first, size_t rows)
@@ -223,12 +289,12 @@ static void quantize_panel(const struct run *u, const struct panel *p, size_t fi
 	load(u, p, first, rows);
 	for (int from = 0, end; from < n; from = end) {
 		end = min(from + SPAN, n);
-		memset(p->d, 0, (SPAN + BLOCK) * sizeof *p->d);
+		memset(p->d, 0, (SPAN + WIDEST) * sizeof *p->d);
 		if (u->compensates && from)
 			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, end - from, LANES, from, 1,
 				u->r + from, n, p->w[0], LANES, 0, p->d[0], LANES);
 		for (int i = from, next; i < end; i = next) {
-			next = min(i + BLOCK, end);
+			next = min(i + (int)u->block, end);
 			quantize_block(u, p, first, rows, (size_t)i, (const float (*)[LANES])p->d + i - from);
 			if (u->compensates && next < end)
 				cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, end - next, LANES,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "num/code_form.h"
 #include "num/e8p.h"
+#include "num/trellis.h"
 #include "solver/ldlq.h"
 #include "transform/quantizer_branch.h"
 
@@ -122,7 +123,7 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
 	.free = solver_free
 /* A code is for neighbouring columns, so they stay in storage order. */
-#define BY_LDLQ .form = &e8p_form, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
+#define BY_LDLQ(of) .form = &of, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
 	.check = ldlq_check, .begin = solver_begin, .workspace = ldlq_bytes, .run = ldlq_make, .view = view, \
 	.values = values, .free = solver_free
 #define CODES_OF_SEVERAL(more) { true, "scale-search round-first group-view static-groups scale8 order " \
@@ -140,8 +141,11 @@ static void values(const struct quantized *t, double value[COLUMNS])
 const struct quantizer quantizers[] = {
 	{ "rtn", BY_SOLVER, .without_effect = { NO_COMPENSATION } },
 	{ "gptq", BY_SOLVER, .needs_hessian = true, .reads_hessian = true, .takes_order = true },
-	{ "e8p-rtn", BY_LDLQ, .without_effect = { CODES_OF_SEVERAL(" damp") } },
-	{ "e8p", BY_LDLQ, .needs_hessian = true, .reads_hessian = true,
+	{ "e8p-rtn", BY_LDLQ(e8p_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
+	{ "e8p", BY_LDLQ(e8p_form), .needs_hessian = true, .reads_hessian = true,
+		.without_effect = { CODES_OF_SEVERAL("") } },
+	{ "trellis-rtn", BY_LDLQ(trellis_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
+	{ "trellis", BY_LDLQ(trellis_form), .needs_hessian = true, .reads_hessian = true,
 		.without_effect = { CODES_OF_SEVERAL("") } },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
 	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
