@@ -1,7 +1,7 @@
 #!/bin/sh
-# e8p.t -- dpq-run --storage e8p and --layer-rotation: codes of several weights in layers between two rotations
+# e8p.t -- dpq-run --storage e8p, trellis codes and --layer-rotation: codes of several weights between two rotations
 #
-# tests/e8p.c, ldlq.c and layer_rotation.c compare the numbers with plain arithmetic.
+# tests/e8p.c, trellis.c, ldlq.c and layer_rotation.c compare the numbers with plain arithmetic.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 model=$top/tests/ref/llama-gqa.h5
@@ -29,8 +29,8 @@ ok '... others with --seed' sh -c "! h5diff -q r.h5 seed.h5 /$up/input_signs"
 dpq --storage uint8 --group 8 --seed 2 "$model" -o plain.h5
 ok '... --seed without a rotation' grep -q 'without effect here: --seed (--layer-rotation none)' err
 
-# --- E8P ---
-for f in e8p e8p3 e8p4; do
+# --- codes of several weights ---
+for f in e8p e8p3 e8p4 1mad2 3inst3-10; do
 	for rotation in two-sided none; do
 		what="$f, $rotation"
 		ok "$what" dpq --storage $f --layer-rotation $rotation --report $f.tsv "$model" -o $f.h5
