@@ -292,9 +292,9 @@ static void tile_errors(const struct format *f, void *memory, const double x[TRE
 }
 
 /*
- * Tiles of 16 rows: what a tile is rounded from, by GPTQ by blocks of 16 columns in double, costs as much with
- * the code of the layer as with the one that is found for it, up to the rounding of as_defined(). Where the
- * ring is closed may differ if two paths cost nearly the same: few tiles.
+ * What a tile is rounded from, by GPTQ by blocks of 16 columns in double, costs as much with the code of the
+ * layer as with the one that is found for it, up to the rounding of as_defined(). Where the ring is closed
+ * may differ if two paths cost nearly the same: few tiles.
  */
 static void trellis(void **unused)
 {
