@@ -67,6 +67,8 @@ static void run_dpq(struct quantize *q, const struct settings *set, const struct
 	struct sequential sequential;
 	struct filter f;
 
+	option_without_effect(1, &(struct option_without_effect){ !q->plan->n &&
+		!plan_method(q->plan, NULL)->rotates, "seed", "--layer-rotation none" });
 	q->source = set->sequential ? sequential_source(&sequential, q, set->text.tokens) :
 		moments_of_files(&q->files);
 	quantize_check(q);
@@ -110,6 +112,7 @@ int main(int argc, char *argv[])
 			"diagonal statistic that ranks a group", .default_value = "max" },
 		{ 0, "plan", OPTION_FILE(&set.plan), "FILE",
 			"options of single layers, one GLOB a line" },
+		{ 0, "seed", OPTION_SIZE(&q.seed), "N", "signs of --layer-rotation", .default_value = "1" },
 		OPTION_KV_FORMAT(&set.text.kv),
 		METHOD_OPTIONS(&options),
 		{ .type = OPTION_HEADING,

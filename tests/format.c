@@ -50,7 +50,7 @@ static void parse(void **unused)
 	static const char *const bad[] = {
 		"", "int", "int1", "int9", "int04", "int4x", "uint0", "uint9", "uint", "float", "e0m0",
 		"e7m0", "e3m5", "e4m4", "e2m", "em2", "nf1", "nf9", "e4m3fnx", "xint4", "int99999999999",
-		"int-4", "int 4", "auint4", "fp4", "mxfp", "mxfp8", "nvfp44", "e8m0",
+		"int-4", "int 4", "auint4", "fp4", "mxfp", "mxfp8", "nvfp44", "e8m0", "e8p2", "e8p5",
 	};
 	struct format f;
 
@@ -70,9 +70,11 @@ static void parse(void **unused)
 		assert_false(format_parse(&f, bad[i]));
 		assert_null(f.kind);
 	}
-	assert_string_equal(format_list(),
+	assert_string_equal(format_list(true),
 		"int2..int8, uint1..uint8, e<x>m<y> (1 <= x + y <= 7, x <= 6), nf2..nf8, "
 		"mxfp4, nvfp4, e4m3fn, e4m3ieee, e5m2ieee");
+	assert_string_equal(strstr(format_list(false), ", e5m2ieee"), ", e5m2ieee, e8p, e8p3, e8p4, "
+		"1mad1..1mad4, 1mad<k>-<L> (L from 10 to 16), 3inst1..3inst4, 3inst<k>-<L>");
 }
 
 static void grids(void **unused)

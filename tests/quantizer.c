@@ -44,10 +44,11 @@ static void make(void)
 static struct method method_of(const struct quantizer *z)
 {
 	struct method m = { .quantizer = z, .solver = { .group = 16, .damp = 0.01,
-		.compensate = z->branch ? z->branch->compensate : z->takes_order ? COMPENSATE_BOTH :
+		.compensate = z->branch ? z->branch->compensate : z->needs_hessian ? COMPENSATE_BOTH :
 		COMPENSATE_NONE }, .branch = { .rank = 3, .steps = 30, .rate = 2e-3, .every = 10 } };
 
-	assert_true(format_parse(&m.solver.storage, "uint3"));
+	assert_true(format_parse(&m.solver.storage, !z->form ? "uint3" : strstr(z->name, "e8p") ? "e8p3" :
+		"1mad3-10"));
 	return m;
 }
 
@@ -172,6 +173,8 @@ static void row_of_settings(void **unused)
 	assert_string_equal(row_of("int4", COMPENSATE_BOTH)->name, "gptq");
 	assert_string_equal(row_of("nvfp4", COMPENSATE_STORAGE)->name, "gptq");
 	assert_null(quantizer_of(&s));
+	assert_string_equal(row_of("e8p", COMPENSATE_NONE)->name, "e8p-rtn");
+	assert_string_equal(row_of("e8p4", COMPENSATE_BOTH)->name, "e8p");
 }
 
 /* The result does not depend on the other layers that are quantized with it. */

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "calib/hessian.h"
 #include "eval/stats_table.h"
+#include "model/dense.h"
 #include "model/layer.h"
 #include "model/layer_list.h"
 #include "quant/stats.h"
@@ -56,16 +57,25 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
-/* Weights are compared as stored, so signs and rotations of outputs must be the same. */
-static void check_rotations(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs)
+/*
+ * The weight to compare. Weights are compared as stored, so signs and rotations of outputs must be the same.
+ * If the reference has no rotation, the weight is rotated back in *memory.
+ */
+static struct linear comparable(const struct diff_walk *w, const struct layer *ours,
+	const struct layer *theirs, float **memory)
 {
 	const struct linear *a = &ours->linear, *b = &theirs->linear;
 	const char *which = linear_two_sided(a) ? linear_two_sided(a) : linear_two_sided(b);
 
-	if (which && (!linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) ||
-	    !linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out)))
+	if (!which || (linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) &&
+			linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out)))
+		return *a;
+	if (linear_two_sided(b) || b->rotation_in.hadamard)
 		die("%s: %s: has another rotation than in %s (%s)", part_name(w->part), ours->path,
 			part_name(w->c->reference), which);
+	*memory = xalloc(a->out * a->in, sizeof **memory);
+	linear_dense(a, (float (*)[a->in])*memory);
+	return (struct linear){ .out = a->out, .in = a->in, .weight = *memory };
 }
 
 static void compare_layer(struct diff_walk *w, const char *group)
@@ -77,7 +87,8 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	struct weight_difference d;
 	struct layer theirs;
 	const float *h = NULL;
-	float *own = NULL;
+	float *own = NULL, *back = NULL;
+	struct linear compared;
 
 	if (c->hessian && hessian_exists(c->hessian, group)) {
 		h = hessian_mixed(c->hessian, group, l->in, &own).sum;
@@ -86,8 +97,8 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	if (!layer_exists(c->reference, group))
 		die("%s: %s: is missing; %s has it", part_name(c->reference), group, part_name(w->part));
 	theirs = layer_read(c->reference, group, l->out, l->in);
-	check_rotations(w, &ours, &theirs);
-	if (!stats_difference(&theirs.linear, l, h, &d, work))
+	compared = comparable(w, &ours, &theirs, &back);
+	if (!stats_difference(&theirs.linear, &compared, h, &d, work))
 		die("%s: %s/hessian: makes the output error infinite or NaN", part_name(c->hessian), group);
 	add_row(c, group, l, &d);
 	for (const struct member *m = members; m->name; m++)
@@ -103,7 +114,7 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	}
 	c->compared++;
 	c->hessians += h != NULL;
-	free(work), free(own);
+	free(work), free(own), free(back);
 	layer_free(&ours), layer_free(&theirs);
 }
 

@@ -8,10 +8,10 @@
 #include "base/size.h"
 #include "export/adapter.h"
 #include "export/checkpoint_name.h"
-#include "export/dense.h"
 #include "import/class_members.h"
 #include "io/file.h"
 #include "io/tree.h"
+#include "model/dense.h"
 #include "model/layer_ref.h"
 
 enum { LAYERS = LINEARS };	/* max layers of one tensor of a checkpoint */

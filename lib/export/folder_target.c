@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
-#include "export/dense.h"
 #include "export/export_config.h"
 #include "io/file.h"
+#include "model/dense.h"
 
 struct folder_target {
 	struct folder folder;

@@ -3,7 +3,7 @@
  * folder_target.h -- a Hugging Face folder of a model: config.json, safetensors and texts
  *
  * Functions for all targets that write such a folder, and the target of plain weights: effective weights
- * (export/dense.h), rounded once to the dtype. A target of packed weights has another weight(), which writes
+ * (model/dense.h), rounded once to the dtype. A target of packed weights has another weight(), which writes
  * packed tensors by folder_put() and calls folder_weight() for layers that are not quantized. Its end()
  * passes the quantization_config to folder_end().
  *

@@ -116,8 +116,6 @@ void block_replace(struct block *b, const struct layer_ref *layer, const struct 
 	old = &p->layer[i].linear;
 	if (old->out != l->out || old->in != l->in)
 		die("%s: cannot be replaced by a layer of another shape", layer->path);
-	if (!linear_rotations_agree(l->in, &old->rotation_in, &l->rotation_in))
-		die("%s: cannot be replaced by a layer with another rotation of inputs", layer->path);
 	projection_set(p, i, l);
 }
 

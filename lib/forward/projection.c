@@ -49,6 +49,7 @@ static void prepare_weights(struct projection *s, size_t first, size_t n)
 void projection_set(struct projection *s, size_t i, const struct linear *l)
 {
 	s->layer[i].linear = *l;
+	online_rotation(&s->online, s->in, &l->rotation_in);
 	online_rotation(&s->after[i], l->out, &l->rotation_out);
 	set_bias(s, i);
 	if (s->device) {

@@ -61,8 +61,8 @@ void projection_patch(struct projection *s, const struct part *part, const struc
 /* Frees the layers. The memory of weights and the Hadamard matrices are kept for the next layers. */
 void projection_empty(struct projection *s);
 void projection_free(struct projection *s);
-/* Replaces layer i and its rotation of outputs. All layers share the rotation of inputs, which must be the
- * same. */
+/* Replaces layer i and its rotations. All layers share the rotation of inputs: if it changes, all are
+ * replaced before the next product. */
 void projection_set(struct projection *s, size_t i, const struct linear *l);
 
 /* Memory that grows on demand, without keeping its contents. */

@@ -175,7 +175,7 @@ static void read_text(const struct member_place *g, const struct member *m)
 			refuse_member(g, m, "'%s' is not known; known are %s", text, m->meaning);
 		*(int *)member_fill(g->l, m->view) = i;
 	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(member_fill(g->l, m->view), text))
-		refuse_member(g, m, "'%s' is no number format; known are %s", text, format_list());
+		refuse_member(g, m, "'%s' is no number format; known are %s", text, format_list(false));
 	free(at), free(text);
 }
 

@@ -7,22 +7,28 @@
 #include "base/number.h"
 #include "quant/linear.h"
 
-void setting_storage(void *format, const char *option, const char *text)
+/* grid: whether the option takes only formats with a grid. */
+static void parse(void *format, const char *option, const char *text, bool grid)
 {
 	if (!format_parse(format, text)) {
 		char *closest = format_closest(text);
 
 		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, text,
 			closest ? "did you mean " : "", closest ? closest : "", closest ? "? " : "",
-			format_list());
+			format_list(grid));
 	}
+}
+
+void setting_storage(void *format, const char *option, const char *text)
+{
+	parse(format, option, text, false);
 }
 
 void setting_format(void *format, const char *option, const char *text)
 {
 	const struct format *f = format;
 
-	setting_storage(format, option, text);
+	parse(format, option, text, true);
 	if (!format_has_grid(f))
 		misuse("--%s: %s has no grid that numbers are rounded to, only codes of several weights; "
 			"expected a format with one", option, f->name);

@@ -15,7 +15,9 @@
 #include <string.h>
 #include <strings.h>
 #include "base/nearest.h"
+#include "num/e8p.h"
 #include "num/format_private.h"
+#include "num/trellis.h"
 
 static bool int_fill(struct format *f)
 {
@@ -118,12 +120,14 @@ static bool quantile_fill(struct format *f)
 
 #define FP4 .fill = fp4_fill, .codec = &codec_floats
 #define HARDWARE .fill = hardware_fill, .codec = &codec_floats, .keeps_zero = true
+#define TRELLIS .form = &trellis_form, .group = -1
+#define E8P .fill = e8p_fill, .form = &e8p_form, .group = -1
 
 #ifndef MORE_KINDS	/* rows of a test (tests/vq8.h) */
 #define MORE_KINDS(ROW)
 #endif
-/* ROW(name, list of its formats, other members) */
-#define KINDS(ROW) \
+/* ROW(name, list of its formats, other members): with a grid, and with codes of several weights */
+#define GRIDS(ROW) \
 	ROW("int#", "int2..int8", .min = 2, .fill = int_fill, .codec = &codec_integers) \
 	ROW("uint#", "uint1..uint8", .min = 1, .fill = uint_fill, .codec = &codec_integers, \
 		.asymmetric = true) \
@@ -134,18 +138,25 @@ static bool quantile_fill(struct format *f)
 	ROW("nvfp4", "nvfp4", FP4, .scales = SCALE_E4M3FN, .group = 16) \
 	ROW("e4m3fn", "e4m3fn", HARDWARE, .x = 4, .y = 3, .bias = 7, .max = 448) \
 	ROW("e4m3ieee", "e4m3ieee", HARDWARE, .x = 4, .y = 3, .bias = 7, .max = 240) \
-	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .max = 57344) \
+	ROW("e5m2ieee", "e5m2ieee", HARDWARE, .x = 5, .y = 2, .bias = 15, .max = 57344)
+#define FORMS(ROW) \
+	ROW("e8p", "e8p", E8P) \
+	ROW("e8p#", "e8p3, e8p4", E8P, .min = 3) \
+	ROW("1mad#", "1mad1..1mad4", TRELLIS, .fill = trellis_fill_1mad) \
+	ROW("1mad#-#", "1mad<k>-<L> (L from 10 to 16)", TRELLIS, .fill = trellis_fill_1mad) \
+	ROW("3inst#", "3inst1..3inst4", TRELLIS, .fill = trellis_fill_3inst) \
+	ROW("3inst#-#", "3inst<k>-<L>", TRELLIS, .fill = trellis_fill_3inst) \
 	MORE_KINDS(ROW)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },
-static const struct format_kind kinds[] = { KINDS(KIND) };
+static const struct format_kind kinds[] = { GRIDS(KIND) FORMS(KIND) };
 #define LIST(n, list, ...) ", " list
 
-const char *format_list(void)
+const char *format_list(bool grids)
 {
-	static const char list[] = KINDS(LIST);
+	static const char all[] = GRIDS(LIST) FORMS(LIST), with_grid[] = GRIDS(LIST);
 
-	return list + 2;
+	return (grids ? with_grid : all) + 2;
 }
 
 /* Matches a whole name and stores the number at each '#'. */

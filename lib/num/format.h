@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, mxfp4, nvfp4, e4m3fn,
- * e4m3ieee, e5m2ieee
+ * e4m3ieee, e5m2ieee; and formats with a code for several weights: e8p (num/e8p.h)
  *
  * A format is a list of values, one per code. A stored number is
  *	x̂ = (grid[code] - zero) · scale,
@@ -41,7 +41,7 @@ struct format {
 	enum scale_type scales;		/* type of scales; fixed for mxfp4 and nvfp4, else f32 by default */
 	int scale_bits;			/* maximum significant bits of a scale; 0: those of the type */
 	float divisor;			/* divides the scales; 1 until format_tensor() */
-	long group;			/* columns per scale, by the standard of the kind; 0: any number */
+	long group;			/* columns per scale, by the standard of the kind; 0: any; -1: all */
 };
 
 /* Fills *f; false if no format has this name. Case is ignored. */
@@ -68,8 +68,8 @@ void format_store(const struct format *f, size_t n, float scale[n]);
 char *format_closest(const char *name);
 /* The FP8 format of hardware that this one is easily confused with (e4m3: e4m3fn), or NULL. */
 const char *format_hint(const struct format *f);
-/* The names of all formats, for messages: "int2..int8, uint1..uint8, ..." */
-const char *format_list(void);
+/* The names of all formats, or of those with a grid, for messages: "int2..int8, uint1..uint8, ..." */
+const char *format_list(bool grids);
 /* f->unit if no value is more than `max` units from zero; else 0. */
 float format_unit(const struct format *f, float max);
 

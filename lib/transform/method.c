@@ -8,6 +8,7 @@
 #include "transform/quantizer.h"
 
 const char *const method_yes_no[] = { "no", "yes", NULL };
+const char *const method_rotations[] = { "none", "two-sided", NULL };
 const char *const method_scale8s[] = { "tensor", "channel", NULL };
 const char *const method_act_modes[] = {
 	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
@@ -116,6 +117,10 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (!m.quantizer)
 		misuse("--storage: no quantizer makes codes of %s under --compensate %s", s->storage.name,
 			compensates[s->compensate]);
+	m.rotates = given(arg, "layer-rotation") ? o->two_sided : m.quantizer->rotates;
+	if (m.rotates && m.act_mode == INPUT_STATIC_TENSOR)
+		misuse("--layer-rotation two-sided: static scales are those of inputs before the rotation; "
+			"expected --act-mode dynamic-token or none, or --layer-rotation none");
 	return m;
 }
 

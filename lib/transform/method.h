@@ -14,6 +14,7 @@ struct method {
 	struct solver solver;
 	struct branch_settings branch;	/* of a quantizer with a branch; main: `solver`; rank 0: default */
 	bool keep;			/* the layer is not changed */
+	bool rotates;			/* its inputs and outputs are rotated (transform/layer_rotation.h) */
 	bool inputs_given;		/* act_mode is set; false: the model's rounding of inputs stays */
 	bool inputs_follow;		/* it is set only because a compute format is given */
 	enum input_mode act_mode;
@@ -29,11 +30,13 @@ struct method_options {
 	enum recipe recipe;
 	enum scale_type scales;
 	size_t scale_bits;		/* 0: all bits of the type */
+	bool two_sided;			/* method.rotates, if it is given */
 	bool ties_away, no_error;	/* no_error: errors of layers are not reported */
 	double max, saturate, act_clip;
 };
 
-extern const char *const method_yes_no[], *const method_scale8s[], *const method_act_modes[];
+extern const char *const method_yes_no[], *const method_rotations[], *const method_scale8s[];
+extern const char *const method_act_modes[];
 
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
 	"clip each token at R max|x|", .default_value = "1", \
@@ -66,6 +69,8 @@ char *method_branch_form(const void *format);
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \
 		"rounds of new scales, then new codes", .default_value = "0", .max = 100 }, \
+	{ 0, "layer-rotation", OPTION_EITHER(&(o)->two_sided, method_rotations), NULL, \
+		"rotate each layer (default: by the storage)" }, \
 	{ 0, "recipe", OPTION_CHOICE(&(o)->recipe, recipes), NULL, \
 		"defaults of the options below", .default_value = "late" }, \
 	{ .type = OPTION_HEADING, .help = "Options that override the recipe" }, \

@@ -136,6 +136,65 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 		m->quantizer->check(m, part_name(w->f->part), path, out, in);
 }
 
+/* Whether the layer is known to be outside of blocks, where layers have no rotation. */
+static bool is_outside(const struct layer_ref *layer)
+{
+	return layer->stack && !layer_ref_row(layer);
+}
+
+/* Whether a layer of the model is rotated. */
+static bool is_rotated(const struct quantize *q, const struct layer_ref *layer)
+{
+	const struct method *m;
+
+	if (!selection_has(q->layers, layer->path) || is_outside(layer))
+		return false;
+	m = plan_method(q->plan, layer->path);
+	return !m->keep && m->rotates;
+}
+
+/* The layers that are known of each input: whether they are rotated. */
+struct inputs {
+	const struct quantize *q;
+	const struct filter *f;
+	struct layer_ref *first;	/* [inputs of the model] the first layer that reads it */
+	char **path;			/* of that layer; NULL: none yet */
+};
+
+/* The input of a layer is rotated once for all layers that read it. */
+static void check_same_input(void *arg, const struct layer_ref *layer, size_t in)
+{
+	const struct inputs *w = arg;
+	const size_t i = layer_ref_input(w->f->config, layer);
+	struct layer_ref *first;
+
+	(void)in;
+	if (i == SIZE_MAX)
+		return;
+	first = &w->first[i];
+	if (!w->path[i]) {
+		*first = *layer;
+		first->path = w->path[i] = xformat("%s", layer->path);
+	} else if (is_rotated(w->q, first) != is_rotated(w->q, layer)) {
+		const bool rotated = is_rotated(w->q, layer);
+
+		die("%s: %s: is %s, but %s, which has the same input, is %s: expected the same "
+			"--layer-rotation for both", part_name(w->f->part), layer->path,
+			rotated ? "rotated" : "not rotated", first->path, rotated ? "not" : "rotated");
+	}
+}
+
+static void check_inputs_agree(const struct quantize *q, const struct filter *f)
+{
+	const size_t n = config_inputs(f->config);
+	struct inputs w = { q, f, xalloc(n, sizeof *w.first), xalloc(n, sizeof *w.path) };
+
+	layers_each(f, &(struct selection){ 0 }, check_same_input, &w);
+	for (size_t i = 0; i < n; i++)
+		free(w.path[i]);
+	free(w.first), free(w.path);
+}
+
 void quantize_check_layers(struct quantize *q, const struct filter *f)
 {
 	shard_check(&f->shard, input_name(f->in), f->config);
@@ -148,6 +207,8 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 	}
 	if (layers_whole(f))
 		layers_each(f, q->layers, check_selected, &(struct visit){ q, f });
+	if (f->config && layers_whole(f))
+		check_inputs_agree(q, f);
 	if (q->plan->n)
 		plan_warn(q->plan, layers_whole(f));
 }
@@ -212,6 +273,36 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 	return y;
 }
 
+/* Rotates the weight and the Hessian of a layer. Layers with one Hessian share the rotated one. */
+static void rotate_layer(const struct quantize *q, struct quantized *t, size_t n,
+	struct quantized *const before[n], const struct part *part)
+{
+	const struct linear *l = &t->layer.linear;
+	const char *path = t->layer.path;
+
+	if (l->rotation_in.hadamard || linear_two_sided(l))
+		die("%s: %s: is rotated already, expected a layer without rotations, or "
+			"--layer-rotation none", part_name(part), path);
+	if (l->splits)
+		die("%s: %s: has split columns, expected a layer without, or --layer-rotation none",
+			part_name(part), path);
+	if (l->input.scale && !t->method->inputs_given)
+		die("%s: %s: rounds inputs with a static scale, which is that of inputs before a rotation; "
+			"expected --act-mode dynamic-token or none", part_name(part), path);
+	layer_rotation_make(&t->rotation, l->out, l->in, q->seed);
+	layer_rotation_weight(&t->rotation, t->weight);
+	t->weight = &t->rotation.linear;
+	t->plain_hessian = t->inputs.hessian;
+	if (!t->inputs.hessian)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (before[i]->plain_hessian == t->plain_hessian) {
+			t->inputs.hessian = before[i]->inputs.hessian;
+			return;
+		}
+	t->inputs.hessian = t->rotated = layer_rotation_hessian(&t->rotation, l->in, t->plain_hessian);
+}
+
 /* Reads the layer into t. before: the n layers that precede it in the same run(). */
 static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
 	const struct part *part, const struct layer_ref *layer)
@@ -234,6 +325,8 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
 	check_inputs(q, m, path, &t->inputs);
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
+	if (m->rotates && !is_outside(layer))
+		rotate_layer(q, t, n, before, part);
 	t->inputs.order = order_of(q, t, n, before);
 	if (!t->main) {
 		t->codes = solver_codes(&m->solver, l->out, l->in);
@@ -279,6 +372,10 @@ static void end_layer(struct quantize *q, const struct filter *f, struct quantiz
 	if (t->status != STATUS_DONE)
 		layers_fail(t->status, t->index, t->layer.path, f->part, &q->source);
 	z->view(t);
+	if (t->rotation.weight) {
+		t->layer.linear.rotation_in = t->rotation.in;
+		t->layer.linear.rotation_out = t->rotation.out;
+	}
 	z->values(t, value);
 	report_row(f->report, table_of(z, f), t->layer.path, value);
 	if (z->check_result)
@@ -293,7 +390,8 @@ void quantize_release(struct quantize *q)
 		struct quantized *t = q->layer[i];
 
 		t->method->quantizer->free(t);
-		free(t->codes.memory), free(t->order), free(t->own);
+		free(t->codes.memory), free(t->order), free(t->own), free(t->rotated);
+		layer_rotation_free(&t->rotation);
 		layer_free(&t->layer), layer_free(&t->reference);
 		free(t);
 	}

@@ -28,6 +28,7 @@ struct quantize {
 	struct part *reference;		/* model with the weights before quantization; NULL: the input */
 	enum order_kind reorder;	/* computed from Hessian and group, if the source has no order */
 	enum order_key key;
+	size_t seed;			/* of the signs of rotated layers */
 	const struct device *device;	/* NULL: the processor */
 	const struct cache_format *kv;	/* of the result; NULL or not given: as in the model */
 	/* Calls quantize_layers() for the layers of a part, which may be none. NULL: all layers of the list

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "num/code_form.h"
+#include "num/e8p.h"
+#include "num/trellis.h"
+#include "solver/ldlq.h"
 #include "transform/quantizer_branch.h"
 
 /* Rows of a test build: { "name", ... }, each followed by a comma. */
@@ -63,6 +67,43 @@ static void solve(size_t n, struct quantized *const t[n], void *workspace)
 	}
 }
 
+static struct solver_layer ldlq_layer(struct quantized *t)
+{
+	return (struct solver_layer){ .weight = t->weight, .settings = &t->method->solver,
+		.h = t->inputs.hessian, .codes = &t->codes };
+}
+
+static size_t ldlq_bytes(size_t n, struct quantized *const t[n])
+{
+	const struct solver_layer layer = ldlq_layer(t[0]);
+
+	return ldlq_workspace(&layer);
+}
+
+static void ldlq_make(size_t n, struct quantized *const t[n], void *workspace)
+{
+	struct solver_layer layer = ldlq_layer(t[0]);
+
+	(void)n;
+	ldlq_run(&layer, workspace);
+	*(struct solver_report *)t[0]->state = layer.report;
+	t[0]->status = layer.report.status;
+	t[0]->index = layer.report.index;
+}
+
+static void ldlq_check(const struct method *m, const char *file, const char *path, size_t out, size_t in)
+{
+	const struct solver *s = &m->solver;
+
+	(void)out, (void)in;
+	if (s->compute.kind)
+		misuse("--compute: weights of %s are multiplied as they are decoded", s->storage.name);
+	if (!ldlq_group_fits(&s->storage, s->group))
+		die("%s: %s: a code of %s is for %zu columns, expected a --group that is a multiple of "
+			"them, channel or tensor", file, path, s->storage.name,
+			code_form(&s->storage)->columns);
+}
+
 static void view(struct quantized *t)
 {
 	codes_view(&t->codes, &t->layer.linear);
@@ -81,6 +122,12 @@ static void values(const struct quantized *t, double value[COLUMNS])
 #define BY_SOLVER .max_layers = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
 	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
 	.free = solver_free
+/* A code is for neighbouring columns, so they stay in storage order. */
+#define BY_LDLQ(of) .form = &of, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
+	.check = ldlq_check, .begin = solver_begin, .workspace = ldlq_bytes, .run = ldlq_make, .view = view, \
+	.values = values, .free = solver_free
+#define CODES_OF_SEVERAL(more) { true, "scale-search round-first group-view static-groups scale8 order " \
+	"reorder key paths turns ties" more, "a storage with codes of several weights" }
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
@@ -94,6 +141,12 @@ static void values(const struct quantized *t, double value[COLUMNS])
 const struct quantizer quantizers[] = {
 	{ "rtn", BY_SOLVER, .without_effect = { NO_COMPENSATION } },
 	{ "gptq", BY_SOLVER, .needs_hessian = true, .reads_hessian = true, .takes_order = true },
+	{ "e8p-rtn", BY_LDLQ(e8p_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
+	{ "e8p", BY_LDLQ(e8p_form), .needs_hessian = true, .reads_hessian = true,
+		.without_effect = { CODES_OF_SEVERAL("") } },
+	{ "trellis-rtn", BY_LDLQ(trellis_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
+	{ "trellis", BY_LDLQ(trellis_form), .needs_hessian = true, .reads_hessian = true,
+		.without_effect = { CODES_OF_SEVERAL("") } },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
 	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
 	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .without_effect = { NO_DESCENT } },

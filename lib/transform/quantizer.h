@@ -31,6 +31,7 @@
 #include "model/layer_ref.h"
 #include "quant/codes.h"
 #include "solver/solver.h"
+#include "transform/layer_rotation.h"
 #include "transform/method.h"
 
 /* A layer, the inputs of its quantization, and the result. */
@@ -39,7 +40,11 @@ struct quantized {
 	struct layer layer, reference;	/* views of the current part; layer: later, of the result */
 	const struct method *method;
 	const struct device *device;	/* NULL: the processor */
-	const struct linear *weight;	/* the weight to quantize: of `layer` or of `reference` */
+	/* The weight to quantize: of `layer` or of `reference`, or rotated. */
+	const struct linear *weight;
+	struct layer_rotation rotation;	/* signs NULL: the layer is not rotated */
+	const float *plain_hessian;	/* before its rotation */
+	float *rotated;			/* NULL, or the memory of a rotated Hessian; later layers share it */
 	const struct linear *main;	/* codes that are kept; NULL: codes are computed */
 	struct second_moments inputs;	/* hessian NULL: unknown; order NULL: storage order */
 	float *own;			/* NULL, or the memory of `inputs` */
@@ -62,6 +67,7 @@ struct quantizer {
 	bool needs_hessian;
 	bool reads_hessian;		/* the result depends on a Hessian that exists */
 	bool takes_order;
+	bool rotates;			/* layers are rotated by default: its codes fit Gaussian weights */
 	bool makes_branch;
 	bool keeps_main;		/* accepts a quantized layer, whose codes are kept */
 	/* Most layers of one run(), at most QUANTIZER_LAYERS. Layers with the same Hessian are neighbours and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* dense.c -- see dense.h */
-#include "export/dense.h"
+#include "model/dense.h"
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/size.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* dense.h -- a linear layer as one plain matrix, from codes, split columns, branch and rotations */
-#ifndef EXPORT_DENSE_H
-#define EXPORT_DENSE_H
+#ifndef MODEL_DENSE_H
+#define MODEL_DENSE_H
 #include "quant/linear.h"
 
 /*
