@@ -31,11 +31,12 @@ static const struct tool tool = {
 		"x^T, count, absmax, mean_abs, fourth = sum of x^4 and a histogram of |x|. Layers "
 		"that share an input share one Hessian. A file of activations, <layer>/input, needs "
 		"no model. Several Hessian files are added.",
-	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 --pair model.h5 quantized.h5 -o pair.h5\n"
-		"  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
+	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"
-		"  hessian-accum one.h5 two.h5 -o both.h5",
+		"  hessian-accum one.h5 two.h5 -o both.h5\n"
+		"  dpq-run --hessian both.h5 model.h5 -o gptq.h5\n"
+		"  hessian-accum --tokens calib.h5 --ctx 256 --pair model.h5 gptq.h5 -o c.h5",
 };
 
 static void of_model(const struct calibrate_text *text, const struct selection *layers, struct filter *f)

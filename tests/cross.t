@@ -58,7 +58,7 @@ no 'a sum of files of different pairs' 1 'other-pair.h5: is of another model tha
 run --shard 2/3 --pair other.h5 --layers '*' q.h5 -o s2.h5
 no 'a shard of another pair' 1 's2.h5: is a shard of another pair than s1.h5 .attribute pair_sha256' \
 	hessian-accum -q s1.h5 s2.h5 s3.h5 -o no.h5
-is 'the history names the pair' "$(py attr c.h5 / history:pair | head -1)" "$(py attr $llama / history | head -1)"
+is 'the history names the pair' "$(py attr c.h5 / history:pair | sed -n 1p)" "$(py attr $llama / history | sed -n 1p)"
 
 # experts: the rows of an expert are the tokens that the router of the operand sends to it
 for m in mixtral qwen2-moe qwen3-moe; do

@@ -255,6 +255,23 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
 }
 
+void hessian_check_cross(const struct part *part, const char *layer)
+{
+	char *path = hessian_prior(layer);
+	const char *const groups[] = { layer, hessian_exists(part, path) ? path : NULL };
+
+	for (size_t i = 0; i < 2 && groups[i]; i++) {
+		const struct hessian h = hessian_find(part, groups[i], 0);
+
+		if (!h.cross)
+			die("%s: %s/cross: is missing, expected a file of hessian-accum --pair",
+				part_name(part), groups[i]);
+		if (!half_finite(h.in * h.in, h.cross, HALF_NONE))
+			die("%s: %s/cross: holds a number that is not finite", part_name(part), groups[i]);
+	}
+	free(path);
+}
+
 /* Writes a member from the data of each modality; with one modality, without a leading axis and a copy. */
 static void write_member(struct output *out, const char *layer, const char *name, enum tensor_type type,
 	size_t modalities, int rank, const size_t dim[], const void *const data[])

@@ -57,6 +57,8 @@ struct hessian hessian_mixed(const struct part *part, const char *layer, size_t 
 /* Fatal error unless the sum is symmetric up to the rounding of sums of products, finite, and not negative on
  * the diagonal. */
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n]);
+/* Fatal error unless the layer, and its prior, have finite cross moments. */
+void hessian_check_cross(const struct part *part, const char *layer);
 /* Writes Hessians of each modality, whose members must all be present, except `cross`. One modality has no
  * leading axis. */
 void hessian_write(struct output *out, const char *layer, size_t modalities,
