@@ -6,7 +6,8 @@
  *	mean_abs = mean |x|, fourth = Σ x⁴, and a histogram of |x|
  *
  * The inputs x come from a model that is run over windows of tokens, or from a file of activations.
- * Several Hessian files, such as those of jobs with --shard, are added.
+ * Several Hessian files, such as those of jobs with --shard, are added. With --pair, the unquantized model,
+ * also cross = Σ z xᵀ with the inputs z of the same tokens in it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,9 @@ static const struct tool tool = {
 	.examples = "  hessian-accum --tokens calib.h5 --ctx 256 model.h5 -o hess.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 1/2 model.h5 -o one.h5\n"
 		"  hessian-accum --tokens calib.h5 --ctx 256 --shard 2/2 model.h5 -o two.h5\n"
-		"  hessian-accum one.h5 two.h5 -o both.h5",
+		"  hessian-accum one.h5 two.h5 -o both.h5\n"
+		"  dpq-run --hessian both.h5 model.h5 -o gptq.h5\n"
+		"  hessian-accum --tokens calib.h5 --ctx 256 --pair model.h5 gptq.h5 -o c.h5",
 };
 
 static void of_model(const struct calibrate_text *text, const struct selection *layers, struct filter *f)
@@ -45,7 +48,7 @@ static void of_model(const struct calibrate_text *text, const struct selection *
 	run = calibrate_open(text, &config, f->part);
 	f->finished = calibrate_finished;
 	model_filter(f, calibrate_part, &(struct calibrate){ run->forward, layers, run->tokens,
-		run->calibration, &text->shard });
+		run->calibration, &text->shard, run->pair });
 	calibrate_close(run);
 	config_free(&config);
 }
@@ -65,6 +68,8 @@ static void check_input_kind(const struct calibrate_text *text, const struct par
 		option_refuse("random-windows", "a file of activations");
 	if (model && !text->tokens)
 		misuse("--tokens FILE is expected for a model");
+	if (!model && text->pair)
+		misuse("--pair requires a model; %s is of kind %s", part_name(part), part_kind(part));
 	if (!model && text->tokens)
 		misuse("--tokens requires a model; %s is of kind %s", part_name(part), part_kind(part));
 	if (text->shard.n > 1 && sum)
@@ -77,9 +82,11 @@ int main(int argc, char *argv[])
 	struct report report = { 0 };
 	struct calibrate_text text = { 0 };
 	struct selection layers = { 0 };
-	bool force, resume = false;
+	const char *pair = NULL;
+	bool force, resume = false, differ;
 	const struct option_row rows[] = {
 		{ 't', "tokens", OPTION_FILE(&text.tokens), "FILE", "calibration tokens" },
+		{ 0, "pair", OPTION_FILE(&pair), "MODEL", "unquantized model, for cross moments" },
 		CALIBRATE_OPTIONS(&text),
 		OPTION_KV_FORMAT(&text.kv),
 		OPTION_SHARD(&text.shard),
@@ -99,9 +106,13 @@ int main(int argc, char *argv[])
 			c.operands > 1 ? "hessian" : "model|activations|hessian", NULL, NULL);
 	if (!strcmp(part_kind(file->part), "hessian"))
 		shard_sort(c.operands, file);
+	if (pair)
+		text.pair = run_open(pair, text.compute_type, &(struct cache_format){ 0 });
 	check_input_kind(&text, file->part);
-	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(
-		shard_match(c.operands, file, force)));
+	differ = shard_match(c.operands, file, force);
+	if (pair)
+		differ |= basis_match(2, (const struct part *[]){ file->part, text.pair->part }, force);
+	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(differ));
 	if (resume)
 		filter_resume_output(file, c.output, "hessian", &report);
 	else

@@ -9,6 +9,7 @@ model-import -q "$top/tests/tiny" -o model.h5
 sample-tokens -q --length 32 --ctx 8 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 dpq-run -q --compensate none --group 4 model.h5 -o quantized.h5
+hessian-accum -q --tokens tokens.h5 --ctx 8 --pair model.h5 quantized.h5 -o cross.h5
 printf 'once on\n' >text
 printf '\001' | tokenize -q --bytes -o holes.h5
 picture=$top/tests/fuzz/seeds/image/rgb8.png
@@ -30,6 +31,7 @@ tool() {	# tool NAME FILE
 	tensor-join) set -- tensor-join -q model.h5 "$2" -o out/r ;;
 	ln2rms|hadamard-rotate|rms-suppress) set -- "$1" -q "$2" -o out/r ;;
 	fbq-run) set -- fbq-run -q --group 8 --rank 2 --steps 2 --hessian hessian.h5 "$2" -o out/r ;;
+	qep-correct) set -- qep-correct -q --hessian cross.h5 "$2" -o out/r ;;
 	smooth-scale|awq-scale) set -- "$1" -q --hessian hessian.h5 "$2" -o out/r ;;
 	msq-calib) set -- msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 "$2" -o out/r ;;
 	images-import) set -- images-import -q --model "$top/tests/images/llava.h5" --tokens "$2" "$picture" -o out/r ;;
@@ -39,7 +41,7 @@ tool() {	# tool NAME FILE
 }
 readers='dpq-run fbq-run hessian-accum eval-ppl eval-ppl-against eval-choice eval-generate aifs-order
 	gar-order sample-tokens tokenize images-import tensor-join ln2rms hadamard-rotate rms-suppress smooth-scale
-	awq-scale msq-calib'
+	awq-scale qep-correct msq-calib'
 
 # --- files ---
 : >empty

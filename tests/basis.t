@@ -37,6 +37,7 @@ smooth-scale-hessian|llama-gqa|smooth-scale --hessian other.h5|smooth-scale --he
 awq-scale|llama-gqa|$awq --storage int3 --group 8|cat|other
 awq-scale-clip|llama-gqa|$awq --storage int8 --group 8 --clip no|$awq --storage int8 --group 8|same
 awq-scale-storage|llama-gqa|$awq --storage int2 --group channel|$awq --storage int3 --group 8|other
+qep-correct|llama-gqa|qep-correct --hessian c.h5|cat|same
 rms-suppress|llama-gqa|hadamard-rotate \| rms-suppress|hadamard-rotate|same
 dpq-run|llama-gqa|dpq-run --compensate none --storage int8 --group 8|cat|same
 fbq-run|llama-gqa|fbq-run --method svdquant --storage int8 --group 8 --rank 2|cat|same
@@ -47,6 +48,8 @@ END
 py quantized
 ln -s llama-gqa-h.h5 h.h5
 hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 --limit 40 llama-gqa.h5 -o other.h5
+dpq-run -q --compensate none --storage int8 --group 8 llama-gqa.h5 -o int8.h5
+hessian-accum -q --tokens llama-gqa-t.h5 --ctx 32 --pair llama-gqa.h5 int8.h5 -o c.h5
 # Rounding to 8 bits changes a Hessian by about 2^-6 of its norm, rounding to 16 bits by less; another basis changes
 # almost all of it.
 listed=$(for f in "$top"/bin/*.c; do

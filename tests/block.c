@@ -547,9 +547,9 @@ static void see(void *arg, size_t block, enum projection_name p, const struct ba
 }
 
 static void see_expert(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows, size_t in,
-	const float *x)
+	const int32_t token[], const float *x)
 {
-	(void)block;
+	(void)block, (void)token;
 	keep(arg, OF_EXPERTS + 2 * expert + (p == PROJECTION_EXPERT_DOWN), rows * in, x);
 }
 

@@ -25,6 +25,7 @@ cp "$top/tests/ref/gpt2.h5" layernorms.h5
 cp "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001\n' | tokenize -q --bytes -o holes.h5
 hadamard-rotate -q model.h5 -o rotated.h5
+hessian-accum -q --tokens tokens.h5 --ctx 8 --pair model.h5 codes.h5 -o cross.h5
 cp -- * ../keep
 cd .. || exit 1
 unchanged() { diff -r in keep >/dev/null; }
@@ -32,8 +33,8 @@ unchanged() { diff -r in keep >/dev/null; }
 # NAME:KIND: a command of arguments() below, and its result: a file, or text on standard output
 commands='model-import:file tokenize:file decode:file images-import:file sample-tokens:file hessian-accum:file
 	hessian-sum:file gar-order:file rtn:file gptq:file sequential:file fbq-run:file exmy-pack:file exmy-unpack:file
-	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file rms-suppress:file msq-calib:file
-	exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
+	ln2rms:file hadamard-rotate:file smooth-scale:file awq-scale:file qep-correct:file rms-suppress:file
+	msq-calib:file exmy-sweep:file exmy-sweep-model:file exmy-sweep-tsv:text eval-ppl:text eval-ppl-reference:text
 	eval-ppl-paired:text eval-choice:text eval-choice-paired:text plan-bits:text
 	eval-compare:text eval-generate:text questions-import:file aifs-order:file roofline:text tensor-stats:text
 	tensor-diff:text tensor-join:file tensor-info:file'
@@ -57,6 +58,7 @@ arguments() {
 	fbq-run) echo 'fbq-run --group 8 --rank 2 --steps 3 --hessian in/hessian.h5 in/model.h5' ;;
 	smooth-scale) echo 'smooth-scale --hessian in/hessian.h5 --check in/model.h5' ;;
 	awq-scale) echo 'awq-scale --group 4 --hessian in/hessian.h5 --check in/model.h5' ;;
+	qep-correct) echo 'qep-correct --hessian in/cross.h5 in/model.h5' ;;
 	msq-calib) echo 'msq-calib --act-format int8 --tokens in/tokens.h5 --ctx 8 in/model.h5' ;;
 	rms-suppress) echo 'rms-suppress --check in/rotated.h5' ;;
 	exmy-unpack) echo 'exmy-pack --unpack in/packed.h5' ;;
@@ -133,9 +135,9 @@ for t in gguf hf compressed-tensors; do
 done
 ok 'no input has changed' unchanged
 for t in model-import model-export tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run \
-	exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale rms-suppress msq-calib exmy-sweep eval-ppl eval-choice \
-	eval-compare eval-generate questions-import aifs-order roofline tensor-info tensor-stats tensor-diff \
-	tensor-join plan-bits; do
+	exmy-pack ln2rms hadamard-rotate smooth-scale awq-scale qep-correct rms-suppress msq-calib exmy-sweep eval-ppl \
+	eval-choice eval-compare eval-generate questions-import aifs-order roofline tensor-info tensor-stats \
+	tensor-diff tensor-join plan-bits; do
 	no "$t: --help without a standard output" 1 '<stdout>: cannot write' sh -c "$t --help >&-"
 done
 for c in 'gar-order -q' 'dpq-run -q --compensate none' 'exmy-pack -q' 'ln2rms -q' 'hadamard-rotate -q' \

@@ -149,6 +149,8 @@ hadamard-rotate -q "$model" | rms-suppress -q -o split.h5
 no 'split columns, by the file that has them' 1 \
 	'^eval-ppl: split.h5: /model/layers/0/mlp/down_proj: split columns run on the processor' \
 	ppl --device "$d" --reference split.h5 "$model"
+no '--pair' 1 "^hessian-accum: $model: --pair runs on the processor only" \
+	sums --device "$d" --pair "$model" "$model" -o no.h5
 no 'int16' 1 "^eval-ppl: $model: --compute-type int16 runs on the processor only" \
 	ppl --device "$d" --compute-type int16 "$model"
 done_testing

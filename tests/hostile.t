@@ -11,6 +11,7 @@ sample-tokens -q --length 64 --ctx 8 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 8 model.h5 -o hessian.h5
 gar-order -q --group 4 hessian.h5 -o order.h5
 dpq-run -q --compensate none --group 4 model.h5 -o codes.h5
+hessian-accum -q --tokens tokens.h5 --ctx 8 --pair model.h5 codes.h5 -o cross.h5
 exmy-pack -q codes.h5 -o packed.h5
 exmy-sweep --formats int4 --sigma 0.1 -o sweep.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o result.h5 >/dev/null
@@ -222,6 +223,9 @@ role 'smooth-scale' model smooth-scale -q --hessian hessian.h5 @ -o out/r
 role 'smooth-scale --hessian' hessian smooth-scale -q --hessian @ model.h5 -o out/r
 role 'awq-scale' model awq-scale -q --group 4 --hessian hessian.h5 @ -o out/r
 role 'awq-scale --hessian' hessian awq-scale -q --group 4 --hessian @ model.h5 -o out/r
+role 'qep-correct' model qep-correct -q --hessian cross.h5 @ -o out/r
+role 'qep-correct --hessian' hessian qep-correct -q --hessian @ model.h5 -o out/r
+role 'hessian-accum --pair' model hessian-accum -q --tokens tokens.h5 --ctx 8 --pair @ model.h5 -o out/r
 role 'rms-suppress' model rms-suppress -q @ -o out/r
 role 'msq-calib' model msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 8 @ -o out/r
 role 'msq-calib --tokens' tokens msq-calib -q --act-format int8 --tokens @ --ctx 8 model.h5 -o out/r

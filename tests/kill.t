@@ -10,6 +10,7 @@ sample-tokens -q --length 510 --ctx 256 model.h5 -o tokens.h5
 hessian-accum -q --tokens tokens.h5 --ctx 256 model.h5 -o hessian.h5
 gar-order -q hessian.h5 -o order.h5
 dpq-run -q --compensate none --scale-dtype f16 --scale-bits 7 model.h5 -o codes.h5
+hessian-accum -q --tokens tokens.h5 --ctx 256 --pair model.h5 codes.h5 -o cross.h5
 hadamard-rotate -q model.h5 -o rotated.h5
 cp "$top/tests/ref/gpt2.h5" "$top/tests/images/llava.h5" "$top/tests/fuzz/seeds/image/rgb8.png" .
 printf '\001' | tokenize -q --bytes -o holes.h5

@@ -11,7 +11,7 @@ examples ptqtools.7 > script
 ok 'the examples of ptqtools.7 run' bash -euo pipefail script
 for t in model-import tokenize images-import sample-tokens hessian-accum gar-order dpq-run fbq-run eval-ppl plan-bits \
 	questions-import eval-choice eval-compare eval-generate aifs-order tensor-info tensor-stats tensor-diff \
-	exmy-sweep exmy-pack model-export ln2rms hadamard-rotate smooth-scale \
+	exmy-sweep exmy-pack qep-correct model-export ln2rms hadamard-rotate smooth-scale \
 	awq-scale rms-suppress msq-calib roofline tensor-join; do
 	ok "$t.1 has examples" test -n "$(examples $t.1)"
 	examples $t.1 > script

@@ -28,6 +28,9 @@ table sum rms-suppress rotated.h5
 table most smooth-scale --hessian g.h5 "$ref/llama-gqa.h5"
 table mean awq-scale --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
 table mean awq-scale --clip no --group 8 --hessian g.h5 "$ref/llama-gqa.h5"
+dpq-run -q --compensate none --storage int3 --group 8 "$ref/llama-gqa.h5" -o int3.h5
+hessian-accum -q --tokens t.h5 --ctx 32 --pair "$ref/llama-gqa.h5" int3.h5 -o c.h5
+table mean qep-correct --hessian c.h5 "$ref/llama-gqa.h5"
 ok 'awq-scale -q without a report' awq-scale -q --group 8 --hessian g.h5 "$ref/llama-gqa.h5" -o x.h5
 model-import -q "$top/data/prose" -o prose.h5
 dpq-run -q --group 32 --storage int4 --compensate none prose.h5 -o int4.h5
@@ -40,7 +43,7 @@ for t in "$top"/bin/*.c; do
 done | xargs >have
 is 'the tools that have a table' \
 	"$(cat have)" "awq-scale dpq-run fbq-run hessian-accum model-export model-import \
-msq-calib rms-suppress smooth-scale"
+msq-calib qep-correct rms-suppress smooth-scale"
 
 # --- parts that an earlier run has finished ---
 dpq-run -q --group 8 --hessian h.h5 --report whole.json "$m" -o whole.h5

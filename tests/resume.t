@@ -100,6 +100,8 @@ going_on() {
 }
 h="hessian-accum --tokens t.h5 --ctx 32"
 going_on 'Hessians' '1 2 5 8 9' $h model.h5
+dpq-run -q --compensate none --storage int3 --group 8 model.h5 -o int3.h5
+going_on 'Hessians and cross moments' '1 2 5 8 9' $h --pair model.h5 int3.h5
 going_on 'Hessians of a shard, for few layers' '3 6' $h --shard 2/2 --layers '*_proj' --layers '!*/1/*' \
 	--compute-type bf16 model.h5
 going_on 'Hessians of experts' '2 3 4' hessian-accum --tokens moe-t.h5 --ctx 32 "$top/tests/ref/qwen2-moe.h5"

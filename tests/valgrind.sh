@@ -37,6 +37,8 @@ done
 run eval-ppl --tokens tokens.h5 --ctx 8 fbq.h5
 run smooth-scale --check --hessian hessian.h5 model.h5 -o smooth.h5
 run awq-scale --check --group 4 --hessian hessian.h5 model.h5 -o scaled.h5
+run hessian-accum --tokens tokens.h5 --ctx 8 --pair model.h5 rtn.h5 -o cross.h5
+run qep-correct --hessian cross.h5 model.h5 -o corrected.h5
 run hadamard-rotate --keys --check model.h5 -o rotated.h5
 run rms-suppress --check rotated.h5 -o split.h5
 run msq-calib --act-format int8 --tokens tokens.h5 --ctx 8 --clip 99 split.h5 -o inputs.h5

@@ -64,4 +64,4 @@ _ptqtools() {
 }
 complete -F _ptqtools aifs-order awq-scale dpq-run eval-choice eval-compare eval-generate eval-ppl exmy-pack exmy-sweep \
 	fbq-run gar-order hadamard-rotate hessian-accum images-import ln2rms model-export model-import msq-calib plan-bits \
-	questions-import rms-suppress roofline sample-tokens smooth-scale tensor-diff tensor-info tensor-join tensor-stats tokenize
+	qep-correct questions-import rms-suppress roofline sample-tokens smooth-scale tensor-diff tensor-info tensor-join tensor-stats tokenize

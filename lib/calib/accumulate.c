@@ -92,6 +92,8 @@ static void write_sum(struct merge *s, const char *group)
 	s->place[s->places++] = (struct place){ same, xformat("%s", group) };
 	modalities = modalities_of(s->n, s->file, group);
 	y = sums_make(hessian_find(part, group, 0).in, modalities, true);
+	if (hessian_modality(part, group, 0, 0).cross)
+		sums_pair(&y);
 	for (size_t k = 0; k < s->n; k++)
 		sums_add_hessian(&y, s->file[k].part, group);
 	has_prior = y.partial = y.moments->count < y.in && all_have(s->n, s->file, prior);

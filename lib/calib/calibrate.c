@@ -11,6 +11,41 @@
 #include "model/calibrated.h"
 #include "model/shard_file.h"
 
+/* Fatal error unless the pair has blocks of the same sizes. */
+static void check_pair(const struct config *c, const struct part *first, const struct run *pair)
+{
+	const struct config *d = pair->config;
+	bool same = c->stacks == d->stacks && c->vocab == d->vocab;
+
+	for (size_t i = 0; same && i < c->stacks; i++) {
+		const struct stack *a = &c->stack[i], *b = &d->stack[i];
+
+		same = a->arch == b->arch && a->blocks == b->blocks && a->hidden == b->hidden &&
+			a->heads == b->heads && a->kv_heads == b->kv_heads &&
+			a->head_dim == b->head_dim && a->intermediate == b->intermediate &&
+			a->out == b->out && a->merged == b->merged && a->experts == b->experts &&
+			a->expert == b->expert && a->shared == b->shared;
+		for (size_t j = 0; same && j < a->blocks; j++)
+			same = stack_sparse(a, j) == stack_sparse(b, j);
+	}
+	if (!same)
+		die("%s: /config: is a model of other sizes than %s, expected the same model, unquantized",
+			part_name(pair->part), part_name(first));
+}
+
+/* Begins the run of the pair. */
+static void open_pair(struct calibrate_run *r, struct run *pair, const struct config *c,
+	const struct part *first, size_t memory)
+{
+	if (r->execution.device)
+		die("%s: --pair runs on the processor only (--device cpu), not on %s", part_name(pair->part),
+			r->execution.device->name);
+	check_pair(c, first, pair);
+	pair->execution.modalities = r->windows.modalities;
+	pair->forward = forward_open(pair->config, &pair->execution, &r->windows, memory);
+	r->pair = pair;
+}
+
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struct config *c,
 	const struct part *first)
 {
@@ -24,12 +59,16 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struc
 	r->execution.device = device_open(t->device);
 	r->execution.cache = cache_use(c, first, &t->kv);
 	r->forward = forward_open(c, &r->execution, &r->windows, t->memory);
+	if (t->pair)
+		open_pair(r, t->pair, c, first, t->memory);
 	return r;
 }
 
 void calibrate_close(struct calibrate_run *r)
 {
 	forward_close(r->forward);
+	if (r->pair)
+		run_close(r->pair);
 	windows_free(&r->windows);
 	part_close(r->tokens);
 	free(r->calibration), free(r);
@@ -115,17 +154,29 @@ static enum half_type half_of(const struct calibration *k)
 	return compute_half(k->execution->compute_type);
 }
 
-static void on_input(void *arg, size_t block, enum projection_name p, const struct batch *batch, size_t first,
-	size_t rows, size_t in, const float *x)
+void calibrate_pair(struct calibration *k, struct run *pair)
+{
+	k->pair = pair;
+	k->cross = cross_open(k->config, half_of(k), k->input, k->extra);
+}
+
+static void on_input(void *arg, size_t block, enum projection_name p, const struct batch *batch,
+	size_t first, size_t rows, size_t in, const float *x)
 {
 	struct calibration *k = arg;
 
-	(void)first, (void)rows, (void)in;	/* whole batches */
-	sums_add(&k->input[config_input(k->config, block, p, 0)], half_of(k), batch, x, &k->rounded);
+	const size_t i = config_input(k->config, block, p, 0);
+
+	(void)first, (void)in;	/* whole batches */
+	sums_add(&k->input[i], half_of(k), batch, x, &k->rounded);
+	if (k->cross && p == PROJECTION_PATCH && k->input[i].in)	/* patches are those of the images */
+		sums_add_cross(&k->input[i], half_of(k), batch, x, x);
+	else if (k->cross && p != PROJECTION_HEAD)
+		cross_hold(k->cross, i, rows, NULL, x);
 }
 
 static void on_expert_input(void *arg, size_t block, enum projection_name p, size_t expert, size_t rows,
-	size_t in, const float *x)
+	size_t in, const int32_t token[], const float *x)
 {
 	const struct calibration *k = arg;
 	const size_t i = config_input(k->config, block, p, expert);
@@ -133,23 +184,31 @@ static void on_expert_input(void *arg, size_t block, enum projection_name p, siz
 	sums_add_rows(&k->input[i], half_of(k), rows, x);
 	if (k->extra[i].in && k->input[i].moments->count >= in)	/* the prior is not needed */
 		sums_free(&k->extra[i]);
+	if (k->cross)
+		cross_hold(k->cross, i, rows, token, x);
 }
 
-static size_t extra_tokens(void *arg, size_t block, size_t expert)
+static size_t extra_tokens(void *arg, size_t block, size_t expert, int set, const int32_t **token)
 {
 	const struct calibration *k = arg;
 	const struct sums *s = &k->extra[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)];
 
-	return s->in ? s->in - s->moments->count : 0;
+	(void)token;			/* the first tokens */
+	return s->in && !set ? s->in - s->moments->count : 0;
 }
 
-static void on_extra_input(void *arg, size_t block, size_t expert, size_t rows, size_t in, const float *x)
+static void on_extra_input(void *arg, size_t block, enum projection_name p, size_t expert, int set,
+	size_t rows, size_t in, const float *x)
 {
 	const struct calibration *k = arg;
+	const size_t i = config_input(k->config, block, p, expert);
 
-	(void)in;
-	sums_add_rows(&k->extra[config_input(k->config, block, PROJECTION_EXPERT_DOWN, expert)], half_of(k),
-		rows, x);
+	(void)set, (void)in;
+	if (p != PROJECTION_EXPERT_DOWN)
+		return;
+	sums_add_rows(&k->extra[i], half_of(k), rows, x);
+	if (k->cross)
+		cross_hold_extra(k->cross, i, rows, x);
 }
 
 struct observer calibrate_observer(struct calibration *k)
@@ -157,16 +216,97 @@ struct observer calibrate_observer(struct calibration *k)
 	return (struct observer){ on_input, k, true, on_expert_input, extra_tokens, on_extra_input };
 }
 
+/* A part of a model and of its pair. A part has at most one block. */
+struct in_step {
+	struct calibration *k;
+	struct forward *forward;
+	const struct part *part;
+	bool begun, ended;		/* the part of the model; it has the head */
+};
+
+/* Takes the windows through a block of both models. */
+static void run_both(void *arg, struct forward *f)
+{
+	const struct in_step *s = arg;
+	const struct observer own = calibrate_observer(s->k), other = cross_observer(s->k->cross);
+	const struct run *pair = s->k->pair;
+
+	if (!s->begun)
+		die("%s: block %zu is missing; %s has it", part_name(pair->part), f->blocks,
+			part_name(s->part));
+	forward_stages(2, (struct forward *const[]){ f, pair->forward },
+		(struct stage){ PROJECTION_QKV, PROJECTIONS },
+		(const struct observer *const[]){ &own, &other });
+}
+
+static void run_model(struct in_step *s)
+{
+	const struct observer observer = calibrate_observer(s->k);
+
+	s->ended = forward_blocks(s->forward, s->part, &observer, run_both, s);
+}
+
+/* Called with the block of the pair: reads that of the model too. */
+static void with_block(void *arg, struct forward *pair)
+{
+	struct in_step *s = arg;
+
+	(void)pair;
+	s->begun = true;
+	run_model(s);
+}
+
+/* Runs the part of both models. Returns whether it has the heads. */
+static bool observe_both(struct calibration *k, struct forward *f, const struct part *part)
+{
+	struct in_step s = { k, f, part, false, false };
+	const struct run *pair = k->pair;
+	const bool ended = forward_blocks(pair->forward, pair->part, NULL, with_block, &s);
+
+	if (!s.begun)
+		run_model(&s);
+	if (ended != s.ended)
+		die("%s: ends before the other model, %s", part_name(ended ? pair->part : part),
+			part_name(ended ? part : pair->part));
+	return ended;
+}
+
+/* Σ z xᵀ of the head, whose inputs are the hidden states now. */
+static void cross_head(const struct calibration *k, const struct forward *f, struct sums *s)
+{
+	const struct windows *w = f->windows;
+	const float *z = k->pair->forward->hidden.x;
+
+	for (size_t i = 0; i < w->n; i++) {
+		struct sequence one;
+		const struct batch batch = windows_batch(w, i, 1, &one);
+		const size_t at = w->sequence[i].first * f->hidden.width;
+
+		sums_add_cross(s, half_of(k), &batch, z + at, f->hidden.x + at);
+	}
+}
+
+static void run_head(struct forward *f, const struct part *part, const struct observer *observer)
+{
+	struct head head = head_read(part, f->config, f->execution, false);
+
+	forward_head(f, &head, observer);
+	head_free(&head);
+}
+
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)
 {
 	const struct observer observer = calibrate_observer(k);
 	const struct layer_ref last = layer_ref_head(f->config);
+	const bool ended = k->pair ? observe_both(k, f, part) : forward_part(f, part, &observer);
+	struct sums *head = ended ? calibrate_find(k, &last) : NULL;
 
-	if (forward_part(f, part, &observer) && calibrate_find(k, &last)) {
-		struct head head = head_read(part, f->config, f->execution, false);
-
-		forward_head(f, &head, &observer);
-		head_free(&head);
+	if (!head)
+		return;
+	run_head(f, part, &observer);
+	if (k->pair) {
+		run_head(k->pair->forward, k->pair->part, NULL);
+		cross_head(k, f, head);
 	}
 }
 
@@ -193,7 +333,7 @@ static struct second_moments in_memory(void *arg, const struct layer_ref *layer,
 	if (h.in != n)
 		die("%s: %s: has %zu inputs, its calibration has %zu", k->name, layer->path, n, h.in);
 	seen = (double)s->moments->count;
-	return (struct second_moments){ .hessian = h.sum, .absmax = h.absmax,
+	return (struct second_moments){ .hessian = h.sum, .cross = h.cross, .absmax = h.absmax,
 		.count = (int64_t)s->moments->count, .prior = sums_prior(s) ? 1 - seen / (double)n : 0 };
 }
 
@@ -287,7 +427,23 @@ void calibrate_end(struct calibration *k)
 	for (size_t i = 0; i < n; i++)
 		sums_free(&k->input[i]), sums_free(&k->extra[i]);
 	free(k->input), free(k->extra), free(k->rounded.memory);
+	if (k->cross)
+		cross_close(k->cross);
 	layer_list_free(&k->list);
+}
+
+/* Reads the part of the pair that belongs to the part of the model. */
+static void advance_pair(const struct calibrate *c, const struct part *part)
+{
+	struct run *pair = c->pair;
+
+	if (!pair)
+		return;
+	if (part_index(part))
+		pair->part = input_next(pair->in);
+	if (!pair->part || part_count(pair->part) != part_count(part))
+		die("%s: is another model than %s: it has %zu parts, expected %zu", input_name(pair->in),
+			part_name(part), pair->part ? part_count(pair->part) : 0, part_count(part));
 }
 
 void calibrate_part(void *arg, const struct filter *f)
@@ -297,6 +453,9 @@ void calibrate_part(void *arg, const struct filter *f)
 	const struct part *part = f->part;
 	struct calibration k = calibrate_begin(part, run->config, run->execution, c->layers, true);
 
+	advance_pair(c, part);
+	if (c->pair)
+		calibrate_pair(&k, c->pair);
 	for (size_t i = 0; i < config_inputs(run->config); i++)
 		k.input[i].partial = c->shard->n > 1;
 	output_begin(f->out, part);
@@ -305,8 +464,11 @@ void calibrate_part(void *arg, const struct filter *f)
 		basis_copy(f->out, part);
 		calibrated_write(f->out, 0, NULL, c->calibration);
 		output_history(f->out, "tokens", c->tokens);
+		if (c->pair)
+			output_history(f->out, "pair", c->pair->part);
 		shard_write(f->out, c->shard, (const char *[SHARD_INPUTS]){
-			[SHARD_MODEL] = input_name(f->in), [SHARD_TOKENS] = part_name(c->tokens) });
+			[SHARD_MODEL] = input_name(f->in), [SHARD_TOKENS] = part_name(c->tokens),
+			[SHARD_PAIR] = c->pair ? input_name(c->pair->in) : NULL });
 	}
 	calibrate_observe(&k, run, part);
 	calibrate_write(&k, f->out, part_name(part));
@@ -321,6 +483,10 @@ void calibrate_finished(void *arg, const struct filter *f)
 	const struct calibrate *c = arg;
 
 	filter_report(f, &table);
-	if (!f->all_finished)
-		forward_part(c->forward, f->part, &in_groups);
+	advance_pair(c, f->part);
+	if (f->all_finished)
+		return;
+	forward_part(c->forward, f->part, &in_groups);
+	if (c->pair)
+		forward_part(c->pair->forward, c->pair->part, &in_groups);
 }

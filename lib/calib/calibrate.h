@@ -7,19 +7,25 @@
  * the inputs of all tokens at the router. For down, the first n tokens are run through the expert; the result
  * is used for the prior only.
  *
+ * With a second model, the pair, the sums have Σ z xᵀ too (calib/cross.h). Both models run in step, and
+ * memory holds one block of each.
+ *
  * Calling sequence: calibrate_open(); for each part of the model calibrate_begin(), calibrate_observe(), then
- * calibrate_find(), calibrate_source() or calibrate_write(), and calibrate_end(); calibrate_close().
+ * calibrate_find(), calibrate_source() or calibrate_write(), and calibrate_end(); calibrate_close(). With a
+ * pair, calibrate_pair() follows calibrate_begin().
  * calibrate_part() does this for a part of a filter. Bad data is a fatal error.
  */
 #ifndef CALIB_CALIBRATE_H
 #define CALIB_CALIBRATE_H
 #include <stddef.h>
 #include "base/selection.h"
+#include "calib/cross.h"
 #include "calib/sums.h"
 #include "device/device_open.h"
 #include "forward/block.h"
 #include "forward/execution.h"
 #include "forward/forward.h"
+#include "forward/run.h"
 #include "io/part.h"
 #include "model/config.h"
 #include "model/filter.h"
@@ -35,6 +41,7 @@ struct calibrate_text {
 	struct cache_format kv;		/* all zero: the format of the model's attribute */
 	bool force_tokens;
 	struct shard shard;
+	struct run *pair;		/* an opened model (forward/run.h); NULL: none */
 };
 /* The rows of its options, without tokens, kv and shard, and their names. t: a struct calibrate_text *. */
 #define CALIBRATE_NAMES WINDOWS_NAMES " compute-type device force-tokens memory"
@@ -50,9 +57,10 @@ struct calibrate_run {
 	struct windows windows;
 	struct execution execution;
 	struct forward *forward;
+	struct run *pair;		/* its current part is that of the model; NULL: none */
 };
 /* c: configuration of the model; it must outlive the run. first: its first part. Tokens that do not fit the
- * model are a fatal error. */
+ * model are a fatal error, and so is a pair of other sizes, or on a device. calibrate_close() closes it. */
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struct config *c,
 	const struct part *first);
 void calibrate_close(struct calibrate_run *r);
@@ -70,12 +78,16 @@ struct calibration {
 	struct sums *extra;		/* [config_inputs()]: priors of experts' down projections */
 	const char *name;		/* name of the source, for messages */
 	struct workspace rounded;	/* rows of an input as bf16 */
+	struct run *pair;
+	struct cross *cross;		/* NULL: no pair */
 };
 /* products: also sum Σ x xᵀ. Without products, the magnitudes of split columns are left out. */
 struct calibration calibrate_begin(const struct part *part, const struct config *c,
 	const struct execution *e, const struct selection *layers, bool products);
+/* Also sums Σ z xᵀ, with z of the pair, whose current part is the same. */
+void calibrate_pair(struct calibration *k, struct run *pair);
 struct observer calibrate_observer(struct calibration *k);
-/* Runs the part of the model and sums; runs the head too if it is selected. */
+/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs in step. */
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /* The sums of a layer, or NULL. Sums of an expert may have no tokens. */
 struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer);
@@ -95,6 +107,7 @@ struct calibrate {
 	const struct part *tokens;		/* the file, for the history */
 	const char *calibration;		/* line of the attribute `calibration` */
 	const struct shard *shard;		/* of the windows; they have been divided already */
+	struct run *pair;			/* NULL: none */
 };
 void calibrate_part(void *calibrate, const struct filter *f);
 void calibrate_finished(void *calibrate, const struct filter *f);

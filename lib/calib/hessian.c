@@ -128,6 +128,17 @@ static int64_t count_of(const struct part *part, const char *layer, size_t modal
 	return ((const int64_t *)count.data)[modality];
 }
 
+/* Σ z xᵀ of a modality, or NULL. h: Σ x xᵀ, which has the same shape. */
+static const float *find_cross(const struct part *part, const char *layer, const struct tensor *h,
+	size_t modality)
+{
+	struct tensor t;
+
+	if (!layer_find(part, layer, "cross", TENSOR_F32, h->rank, h->dim, &t))
+		return NULL;
+	return (const float *)t.data + modality * h->dim[h->rank - 1] * h->dim[h->rank - 1];
+}
+
 size_t hessian_modalities(const struct part *part, const char *layer)
 {
 	const struct tensor t = find_sum(part, layer);
@@ -145,6 +156,7 @@ struct hessian hessian_modality(const struct part *part, const char *layer, size
 		die("%s: %s/hessian: has shape [%zu, %zu], expected [%zu, %zu]", part_name(part), layer,
 			y.in, y.in, n, n);
 	y.sum = (const float *)h.data + modality * y.in * y.in;
+	y.cross = find_cross(part, layer, &h, modality);
 	y.count = count_of(part, layer, modalities, modality);
 	if (y.count < 0)
 		check_seen(part, layer, y.count);
@@ -158,6 +170,7 @@ static void add_modality(struct hessian *y, const struct hessian *h)
 {
 	const size_t n = y->in;
 	float *sum = (float *)(uintptr_t)y->sum, *absmax = (float *)(uintptr_t)y->absmax;
+	float *cross = (float *)(uintptr_t)y->cross;
 	float *mean = (float *)(uintptr_t)y->mean_abs;
 	double *fourth = (double *)(uintptr_t)y->fourth;
 	int64_t *histogram = (int64_t *)(uintptr_t)y->histogram;
@@ -165,6 +178,8 @@ static void add_modality(struct hessian *y, const struct hessian *h)
 
 	for (size_t i = 0; i < n * n; i++)
 		sum[i] += h->sum[i];
+	for (size_t i = 0; cross && i < n * n; i++)
+		cross[i] += h->cross[i];
 	for (size_t i = 0; i < n; i++) {
 		if (absmax)
 			absmax[i] = fmaxf(absmax[i], h->absmax[i]);
@@ -187,6 +202,12 @@ static struct hessian add_modalities(const struct part *part, const char *layer,
 
 	memcpy(sum, y.sum, y.in * y.in * sizeof *sum);
 	y.sum = sum;
+	if (y.cross) {
+		float *cross = part_keep(part, xalloc(y.in * y.in, sizeof *cross));
+
+		memcpy(cross, y.cross, y.in * y.in * sizeof *cross);
+		y.cross = cross;
+	}
 	for (const struct extra *b = extra; b < extra + EXTRAS; b++) {
 		const size_t bytes = (b->elements ? b->elements : y.in) * tensor_size(b->type);
 		void *from, *own;
@@ -234,6 +255,23 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
 }
 
+void hessian_check_cross(const struct part *part, const char *layer)
+{
+	char *path = hessian_prior(layer);
+	const char *const groups[] = { layer, hessian_exists(part, path) ? path : NULL };
+
+	for (size_t i = 0; i < 2 && groups[i]; i++) {
+		const struct hessian h = hessian_find(part, groups[i], 0);
+
+		if (!h.cross)
+			die("%s: %s/cross: is missing, expected a file of hessian-accum --pair",
+				part_name(part), groups[i]);
+		if (!half_finite(h.in * h.in, h.cross, HALF_NONE))
+			die("%s: %s/cross: holds a number that is not finite", part_name(part), groups[i]);
+	}
+	free(path);
+}
+
 /* Writes a member from the data of each modality; with one modality, without a leading axis and a copy. */
 static void write_member(struct output *out, const char *layer, const char *name, enum tensor_type type,
 	size_t modalities, int rank, const size_t dim[], const void *const data[])
@@ -261,6 +299,10 @@ void hessian_write(struct output *out, const char *layer, size_t modalities,
 	for (size_t m = 0; m < modalities; m++)
 		data[m] = h[m].sum;
 	write_member(out, layer, "hessian", TENSOR_F32, modalities, 3, square, data);
+	for (size_t m = 0; m < modalities; m++)
+		data[m] = h[m].cross;
+	if (h->cross)
+		write_member(out, layer, "cross", TENSOR_F32, modalities, 3, square, data);
 	for (size_t m = 0; m < modalities; m++)
 		data[m] = &h[m].count;
 	write_member(out, layer, "count", TENSOR_I64, modalities, 1, square, data);
@@ -304,16 +346,20 @@ struct hessian hessian_mix(const struct hessian *h, const struct hessian *prior)
 {
 	const size_t n = h->in;
 	const double more = ((double)n - (double)h->count) / (double)prior->count;
-	float *sum = xalloc(n + 1, n * sizeof *sum), *absmax = sum + n * n;
+	const bool crossed = h->cross && prior->cross;
+	float *sum = xalloc((crossed ? 2 : 1) * n + 1, n * sizeof *sum), *absmax = sum + n * n;
+	float *cross = crossed ? absmax + n : NULL;
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i * n; j < (i + 1) * n; j++)
 			sum[j] = (float)((double)h->sum[j] + more * (double)prior->sum[j]);
+		for (size_t j = i * n; cross && j < (i + 1) * n; j++)
+			cross[j] = (float)((double)h->cross[j] + more * (double)prior->cross[j]);
 		if (h->absmax && prior->absmax)
 			absmax[i] = fmaxf(h->absmax[i], prior->absmax[i]);
 	}
-	return (struct hessian){ .in = n, .count = (int64_t)n, .sum = sum,
+	return (struct hessian){ .in = n, .count = (int64_t)n, .sum = sum, .cross = cross,
 		.absmax = h->absmax && prior->absmax ? absmax : NULL };
 }
 
@@ -347,6 +393,7 @@ static struct second_moments peek_in_files(void *arg, const struct layer_ref *la
 		const struct hessian h = hessian_find(f->hessian, layer->path, n);
 
 		y.hessian = h.sum;
+		y.cross = h.cross;
 		y.absmax = h.absmax;
 		y.count = h.count;
 	}
@@ -378,6 +425,7 @@ static struct second_moments in_files(void *arg, const struct layer_ref *layer, 
 		const struct hessian h = mixed_in_files(arg, layer->path, n, y.hessian);
 
 		y.hessian = h.sum;
+		y.cross = h.cross;
 		y.absmax = h.absmax;
 		y.prior = h.count > y.count ? 1 - (double)y.count / (double)h.count : 0;
 	}

@@ -23,6 +23,11 @@ struct moments moments_make(size_t in, bool products)
 		.absmax = xalloc(in, sizeof(float)), .histogram = xalloc(HISTOGRAM_BINS, sizeof(int64_t)) };
 }
 
+void moments_pair(struct moments *h)
+{
+	h->cross = xalloc(h->in * h->in, sizeof *h->cross);
+}
+
 /* ---- sums on a device ---- */
 
 static void free_on_device(struct moments *h)
@@ -125,7 +130,7 @@ static float *fetched_hessian(const struct moments *h)
 void moments_free(struct moments *h)
 {
 	free_on_device(h);
-	free(h->sum);
+	free(h->sum), free(h->cross);
 	free(h->absolute), free(h->fourth);
 	free(h->absmax);
 	free(h->histogram);
@@ -204,6 +209,13 @@ void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	add_magnitudes(h, windows * tokens, x, HALF_BF16);
 }
 
+void moments_add_cross(struct moments *h, size_t windows, size_t tokens,
+	const float z[windows][tokens][h->in], const float x[windows][tokens][h->in])
+{
+	moments_drop(h);
+	linalg_cross(windows, tokens, h->in, (double (*)[h->in])h->cross, z, x);
+}
+
 void moments_add_hessian(struct moments *h, const char *file, const char *layer, const struct hessian *other)
 {
 	const size_t n = h->in;
@@ -212,11 +224,17 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 	if (hessian_absent_member(other))
 		die("%s: %s/%s: is missing, expected a file of hessian-accum", file, layer,
 			hessian_absent_member(other));
+	if (h->cross && !other->cross)
+		die("%s: %s/cross: is missing, and another of the files has it (--pair)", file, layer);
+	if (!h->cross && other->cross)
+		die("%s: %s/cross: is in this file, and not in all others (--pair)", file, layer);
 	moments_drop(h);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i; j < n; j++)
 			h->sum[i * n + j] += (double)other->sum[i * n + j];
+		for (size_t j = 0; h->cross && j < n; j++)
+			h->cross[i * n + j] += (double)other->cross[i * n + j];
 		h->absolute[i] += (double)other->mean_abs[i] * count;
 		h->fourth[i] += other->fourth[i];
 		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];
@@ -249,6 +267,20 @@ static void check_finite(size_t n, const float h[n][n], const char *file, const 
 		die("%s: %s: row %zu of the sum of x x^T is not finite", file, layer, bad);
 }
 
+/* Σ z xᵀ rounded to float. */
+static float *rounded_cross(const struct moments *h, const char *file, const char *layer)
+{
+	const size_t n = h->in;
+	float *y = xalloc(n * n, sizeof *y);
+
+	#pragma omp parallel for num_threads(threads) if (n * n > FEW) schedule(static)
+	for (size_t i = 0; i < n * n; i++)
+		y[i] = (float)h->cross[i];
+	if (!half_finite(n * n, y, HALF_NONE))
+		die("%s: %s: the cross moments are not finite", file, layer);
+	return y;
+}
+
 struct hessian moments_hessian(struct moments *h, const char *file, const char *layer)
 {
 	const size_t n = h->in;
@@ -263,18 +295,19 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 			linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
 		}
 		check_finite(n, (const float (*)[n])h->hessian, file, layer);
+		h->crossed = h->cross ? rounded_cross(h, file, layer) : NULL;
 		for (size_t i = 0; i < n; i++)
 			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
 	}
-	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->absmax, h->mean_abs, h->fourth,
-		h->histogram };
+	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->crossed, h->absmax, h->mean_abs,
+		h->fourth, h->histogram };
 }
 
 void moments_drop(struct moments *h)
 {
 	free(h->hessian);
-	free(h->mean_abs);
-	h->hessian = h->mean_abs = NULL;
+	free(h->mean_abs), free(h->crossed);
+	h->hessian = h->mean_abs = h->crossed = NULL;
 }
 
 void moments_join(struct moments *h, const struct moments *other)
@@ -287,6 +320,8 @@ void moments_join(struct moments *h, const struct moments *other)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i; h->sum && j < n; j++)
 			h->sum[i * n + j] += other->sum[i * n + j];
+		for (size_t j = 0; h->cross && j < n; j++)
+			h->cross[i * n + j] += other->cross[i * n + j];
 		h->absolute[i] += other->absolute[i];
 		h->fourth[i] += other->fourth[i];
 		h->absmax[i] = other->absmax[i] > h->absmax[i] ? other->absmax[i] : h->absmax[i];

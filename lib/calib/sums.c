@@ -8,6 +8,8 @@
 #include "base/thread.h"
 #include "calib/histogram.h"
 
+enum { FEW = 1 << 16 };		/* numbers, up to which one thread is faster */
+
 struct sums sums_make(size_t in, size_t modalities, bool products)
 {
 	struct sums s = { .in = in, .modalities = modalities,
@@ -16,6 +18,12 @@ struct sums sums_make(size_t in, size_t modalities, bool products)
 	for (size_t m = 0; m < modalities; m++)
 		s.moments[m] = moments_make(in, products);
 	return s;
+}
+
+void sums_pair(struct sums *s)
+{
+	for (size_t m = 0; m < s->modalities; m++)
+		moments_pair(&s->moments[m]);
 }
 
 void sums_free(struct sums *s)
@@ -69,28 +77,36 @@ static void add_batch(struct moments *h, enum half_type type, const struct batch
 	}
 }
 
+/* Copies the rows of a modality to y. Returns their sequences, whose memory is `sequence`. */
+static struct batch rows_of(size_t m, size_t in, const struct batch *batch, float *y, const float *x,
+	struct sequence *sequence)
+{
+	struct batch some = { .sequence = sequence };
+
+	for (size_t i = 0; i < batch->sequences; i++) {
+		const struct sequence *q = &batch->sequence[i];
+		const size_t first = some.rows;
+
+		for (size_t t = q->first; t < q->first + q->length; t++)
+			if (batch->modality[t] == m)
+				memcpy(y + some.rows++ * in, x + t * in, in * sizeof *y);
+		if (some.rows > first)
+			sequence[some.sequences++] =
+				(struct sequence){ .first = first, .length = some.rows - first };
+	}
+	return some;
+}
+
 /* Adds the rows of each modality separately, sequence by sequence. */
 static void add_by_modality(struct sums *s, enum half_type type, const struct batch *batch, const float *x,
 	struct workspace *rounded)
 {
-	const size_t in = s->in;
-	float *own = xalloc(batch->rows, in * sizeof *own);
+	float *own = xalloc(batch->rows, s->in * sizeof *own);
 	struct sequence *sequence = xalloc(batch->sequences, sizeof *sequence);
 
 	for (size_t m = 0; m < s->modalities; m++) {
-		struct batch some = { .sequence = sequence };
+		const struct batch some = rows_of(m, s->in, batch, own, x, sequence);
 
-		for (size_t i = 0; i < batch->sequences; i++) {
-			const struct sequence *q = &batch->sequence[i];
-			const size_t first = some.rows;
-
-			for (size_t t = q->first; t < q->first + q->length; t++)
-				if (batch->modality[t] == m)
-					memcpy(own + some.rows++ * in, x + t * in, in * sizeof *own);
-			if (some.rows > first)
-				sequence[some.sequences++] =
-					(struct sequence){ .first = first, .length = some.rows - first };
-		}
 		add_batch(&s->moments[m], type, &some, own, rounded);
 	}
 	free(own), free(sequence);
@@ -122,6 +138,63 @@ void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float
 
 	sums_add(s, type, &(struct batch){ .rows = rows, .sequences = 1, .sequence = &all }, x, &rounded);
 	free(rounded.memory);
+}
+
+/* Rows rounded to the type, as f32; free() them. NULL for HALF_NONE. */
+static float *rounded_rows(size_t in, enum half_type type, size_t rows, const float *x)
+{
+	float *y = type == HALF_NONE ? NULL : xalloc(rows, in * sizeof *y);
+
+	#pragma omp parallel for num_threads(threads) if (rows * in > FEW) schedule(static)
+	for (size_t t = 0; t < (y ? rows : 0); t++) {
+		uint16_t *half = xalloc(in, sizeof *half);
+
+		half_narrow(in, half, x + t * in, type);
+		half_widen(in, y + t * in, half, type);
+		free(half);
+	}
+	return y;
+}
+
+static void add_cross(struct moments *h, enum half_type type, const struct batch *batch, const float *z,
+	const float *x)
+{
+	const size_t in = h->in;
+	float *own[2] = { rounded_rows(in, type, batch->rows, z), rounded_rows(in, type, batch->rows, x) };
+
+	z = own[0] ? own[0] : z;
+	x = own[1] ? own[1] : x;
+	for (size_t s = 0, n; s < batch->sequences; s += n) {
+		const size_t tokens = batch->sequence[s].length, from = batch->sequence[s].first * in;
+
+		n = equals(batch, s);
+		moments_add_cross(h, n, tokens, (const float (*)[tokens][in])(z + from),
+			(const float (*)[tokens][in])(x + from));
+	}
+	free(own[0]), free(own[1]);
+}
+
+void sums_add_cross(struct sums *s, enum half_type type, const struct batch *batch, const float *z,
+	const float *x)
+{
+	const size_t in = s->in;
+	struct sequence *sequence;
+	float *own[2];
+
+	if (s->modalities == 1 || !batch->modality) {
+		add_cross(s->moments, type, batch, z, x);
+		return;
+	}
+	sequence = xalloc(batch->sequences, sizeof *sequence);
+	own[0] = xalloc(batch->rows, in * sizeof *z);
+	own[1] = xalloc(batch->rows, in * sizeof *x);
+	for (size_t m = 0; m < s->modalities; m++) {
+		const struct batch some = rows_of(m, in, batch, own[0], z, sequence);
+
+		rows_of(m, in, batch, own[1], x, sequence);
+		add_cross(&s->moments[m], type, &some, own[0], own[1]);
+	}
+	free(own[0]), free(own[1]), free(sequence);
 }
 
 void sums_add_hessian(struct sums *s, const struct part *part, const char *group)

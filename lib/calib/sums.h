@@ -38,12 +38,17 @@ struct sums {
 };
 
 struct sums sums_make(size_t in, size_t modalities, bool products);	/* false: without Σ x xᵀ */
+/* Also sums Σ z xᵀ (calib/moments.h). Not on a device. */
+void sums_pair(struct sums *s);
 void sums_free(struct sums *s);
 /* Rounds a batch to the type and adds it. No effect if `in` is 0. rounded: memory for the rounded rows. */
 void sums_add(struct sums *s, enum half_type type, const struct batch *batch, const float *x,
 	struct workspace *rounded);
 /* Adds rows that are one sequence. */
 void sums_add_rows(struct sums *s, enum half_type type, size_t rows, const float *x);
+/* Rounds both rows z and x of a batch, and adds them to Σ z xᵀ. */
+void sums_add_cross(struct sums *s, enum half_type type, const struct batch *batch, const float *z,
+	const float *x);
 /* Adds the Hessian of a group of a file. It must have the same shape and the same number of modalities. */
 void sums_add_hessian(struct sums *s, const struct part *part, const char *group);
 

@@ -213,9 +213,37 @@ static void show_expert(const struct experts_pass *p, struct buffers *b, enum pr
 	const struct projection *s = experts_projection(p->e, name, expert);
 	const struct observer *o = p->observer;
 
-	if (n && o)
+	if (n && o && o->on_expert_input)
 		o->on_expert_input(o->arg, p->e->block, name, expert, n, s->in,
-			projection_rotate(s, n, x, &b->input));
+			p->r->token + p->r->start[expert], projection_rotate(s, n, x, &b->input));
+}
+
+/* Calls the observer with the inputs of both projections of an expert for a set of extra tokens. */
+static void show_extra(const struct experts_pass *p, struct buffers *b, size_t expert, int set)
+{
+	const struct projection *gate_up = &p->e->of[expert][GATE_UP], *down = &p->e->of[expert][DOWN];
+	const struct observer *o = p->observer;
+	const int32_t *token = NULL;
+	const size_t n = min(p->m, o->extra_tokens(o->arg, p->e->block, expert, set, &token));
+	const size_t width = gate_up->in;
+	float *some = n && token ? xalloc(n, width * sizeof *some) : NULL;
+	uint8_t *modality = n && token && p->modality ? xalloc(n, 1) : NULL;
+	const struct batch extra = { .rows = n, .modality = modality ? modality : p->modality };
+	const float *x = some ? some : p->x;
+
+	for (size_t i = 0; some && i < n; i++) {
+		memcpy(some + i * width, p->x + (size_t)token[i] * width, width * sizeof *some);
+		if (modality)
+			modality[i] = p->modality[token[i]];
+	}
+	if (n) {
+		o->on_extra_input(o->arg, p->e->block, PROJECTION_EXPERT_GATE_UP, expert, set, n, width,
+			projection_rotate(gate_up, n, x, &b->input));
+		run_gate_up(p, b, expert, &extra, x);
+		o->on_extra_input(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, set, n, down->in,
+			projection_rotate(down, n, b->middle, &b->input));
+	}
+	free(some), free(modality);
 }
 
 /* Replaces the rows of an expert by its outputs. */
@@ -227,7 +255,6 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 	const struct batch own = { .rows = n, .modality = p->modality ? p->r->modality + from : NULL,
 		.apart = p->apart };
 	float *x = (float *)p->r->rows.memory + from * p->r->hidden;
-	struct batch extra = { .modality = p->modality };
 
 	if (p->to != PROJECTION_EXPERT_DOWN)
 		show_expert(p, b, PROJECTION_EXPERT_GATE_UP, expert, n, x);
@@ -239,12 +266,8 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 	if (n && p->to == PROJECTIONS)
 		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
 			(const float (*)[down->in])b->middle, &b->input, NULL, false);
-	extra.rows = o && o->extra_tokens ? min(p->m, o->extra_tokens(o->arg, p->e->block, expert)) : 0;
-	if (extra.rows) {
-		run_gate_up(p, b, expert, &extra, p->x);
-		o->on_extra_input(o->arg, p->e->block, expert, extra.rows, down->in,
-			projection_rotate(down, extra.rows, b->middle, &b->input));
-	}
+	for (int set = 0; o && o->extra_tokens && set < EXTRA_SETS; set++)
+		show_extra(p, b, expert, set);
 }
 
 /* Copies the input of each token to a row of each of its experts. */
@@ -285,7 +308,8 @@ void experts_apply(const struct experts *e, struct routing *r, const struct batc
 {
 	struct experts_pass p = { .e = e, .r = r, .x = x, .m = m, .to = to, .apart = batch->apart,
 		.modality = batch->modality ? batch->modality + first : NULL,
-		.observer = observer && observer->on_expert_input ? observer : NULL };
+		.observer = observer && (observer->on_expert_input || observer->extra_tokens) ?
+			observer : NULL };
 	size_t reached = 0;
 
 	for (size_t i = 0; i < e->n; i++) {

@@ -178,18 +178,38 @@ static void run_group(struct forward *f, const struct chunks *all, size_t first,
 	free(sequence);
 }
 
+/* Models whose windows pass a block in step. */
+struct in_step {
+	size_t n;
+	struct forward *const *f;	/* [n] */
+	const struct observer *const *observer;
+};
+
 /* Runs groups of `each` chunks for a thread, or of one chunk for all. */
-static void run_observed(struct forward *f, const struct chunks *all, bool side_by_side, size_t each,
-	struct stage stage, const struct observer *observer)
+static void run_observed(const struct in_step *m, const struct chunks *all, bool side_by_side, size_t each,
+	struct stage stage)
 {
 	const size_t group = side_by_side ? (size_t)threads * each : 1;
 
 	for (size_t i = 0; i < all->n; i += group)
-		run_group(f, all, i, min(group, all->n - i), side_by_side, stage, observer);
+		for (size_t k = 0; k < m->n; k++)
+			run_group(m->f[k], all, i, min(group, all->n - i), side_by_side, stage,
+				m->observer[k]);
 }
 
-void forward_stage(struct forward *f, struct stage stage, const struct observer *observer)
+static void run_in_order(const struct in_step *m, const struct chunks *all, struct stage stage)
 {
+	for (size_t i = 0; i < all->n; i++)
+		for (size_t k = 0; k < m->n; k++)
+			run_chunks(m->f[k], all, i, 1, false, stage, m->observer[k]);
+}
+
+void forward_stages(size_t n, struct forward *const model[n], struct stage stage,
+	const struct observer *const observers[n])
+{
+	const struct in_step m = { n, model, observers };
+	struct forward *f = *model;
+	const struct observer *observer = *observers;
 	const struct stack *s = f->block->stack;
 	/* their inputs are not collected: all threads work on one chunk */
 	const bool in_order = observer && (s->arch->projector || stack_sparse(s, f->block->index));
@@ -198,19 +218,26 @@ void forward_stage(struct forward *f, struct stage stage, const struct observer 
 		in_order ? TOKENS_OBSERVED : TOKENS);
 	const size_t piece = in_order || on_device ? all.tokens : min(TOKENS, all.tokens);
 	const size_t each = max(1, TOKENS_OBSERVED / all.tokens);	/* chunks of a thread in a group */
-	const size_t bytes = work_size(s, all.tokens, piece) +
-		(collected ? each * all.tokens * collection_size(f->block, stage.to) : 0);
+	const size_t bytes = n * (work_size(s, all.tokens, piece) +
+		(collected ? each * all.tokens * collection_size(f->block, stage.to) : 0));
 	const bool side_by_side = !in_order && !on_device && all.n >= (size_t)threads && (!collected ||
 		bytes <= SIDE_BY_SIDE / (size_t)threads);
 
-	make_works(f, s, side_by_side ? (size_t)threads : 1, all.tokens, piece);
+	for (size_t k = 0; k < n; k++)
+		make_works(model[k], model[k]->block->stack, side_by_side ? (size_t)threads : 1, all.tokens,
+			piece);
 	if (in_order || on_device)
-		run_chunks(f, &all, 0, all.n, false, stage, observer);
+		run_in_order(&m, &all, stage);
 	else if (collected)
-		run_observed(f, &all, side_by_side, each, stage, observer);
+		run_observed(&m, &all, side_by_side, each, stage);
 	else
 		run_unobserved(f, &all, stage);
 	free(all.chunk);
+}
+
+void forward_stage(struct forward *f, struct stage stage, const struct observer *observer)
+{
+	forward_stages(1, &f, stage, &observer);
 }
 
 /* Groups of the model in a part. A part of a file may contain the rest of the file too. */

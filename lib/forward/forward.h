@@ -63,6 +63,10 @@ bool forward_part(struct forward *f, const struct part *part, const struct obser
 bool forward_blocks(struct forward *f, const struct part *part, const struct observer *observer,
 	void (*run)(void *arg, struct forward *f), void *arg);
 void forward_stage(struct forward *f, struct stage stage, const struct observer *observer);
+/* forward_stage() of n models of the same sizes, on the same windows and on the processor: each group of
+ * windows passes the block of every model, in their order, before the next group. */
+void forward_stages(size_t n, struct forward *const f[n], struct stage stage,
+	const struct observer *const observer[n]);
 /* Runs only the encoder and the projector, up to the features of all images, f->images->feature. The part
  * contains the whole model, and the windows have images. */
 void forward_features(struct forward *f, const struct part *part);

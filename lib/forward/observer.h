@@ -4,6 +4,7 @@
 #define FORWARD_OBSERVER_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "forward/batch.h"
 #include "model/config.h"
 
@@ -16,21 +17,24 @@
  * groups.
  *
  * In a mixture of experts, on_input() receives the inputs of projections that all tokens pass.
- * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order.
- * The first extra_tokens() tokens of the batch are also run through the expert, whether they reached it or
- * not; on_extra_input() receives the inputs of its down projection for them, and nothing else uses them.
- * Threads call these three functions for different experts at the same time.
+ * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order;
+ * token[rows]: their numbers in the batch. Sets of extra tokens are also run
+ * through the expert, whether they reached it or not: extra_tokens() returns the number of tokens of a set,
+ * and sets *token to their numbers; NULL, as it is before the call: the first tokens. on_extra_input()
+ * receives the inputs of the expert's projections for a set, and nothing else uses them. Threads call these
+ * three functions for different experts at the same time.
  */
+enum { EXTRA_SETS = 2 };
 struct observer {
 	void (*on_input)(void *arg, size_t block, enum projection_name projection, const struct batch *batch,
 		size_t first, size_t rows, size_t in, const float *x);
 	void *arg;
 	bool on_device;			/* x may be in the memory of the device */
 	void (*on_expert_input)(void *arg, size_t block, enum projection_name projection, size_t expert,
-		size_t rows, size_t in, const float *x);
-	size_t (*extra_tokens)(void *arg, size_t block, size_t expert);
-	void (*on_extra_input)(void *arg, size_t block, size_t expert, size_t rows, size_t in,
-		const float *x);
+		size_t rows, size_t in, const int32_t token[], const float *x);
+	size_t (*extra_tokens)(void *arg, size_t block, size_t expert, int set, const int32_t **token);
+	void (*on_extra_input)(void *arg, size_t block, enum projection_name projection, size_t expert,
+		int set, size_t rows, size_t in, const float *x);
 };
 
 static inline void observe(const struct observer *o, size_t block, enum projection_name projection,

@@ -10,7 +10,8 @@
 
 const char *const shard_digests[SHARD_INPUTS] = {
 	[SHARD_MODEL] = "model_sha256", [SHARD_TOKENS] = "tokens_sha256",
-	[SHARD_HESSIAN] = "hessian_sha256", [SHARD_ORDER] = "order_sha256"
+	[SHARD_HESSIAN] = "hessian_sha256", [SHARD_ORDER] = "order_sha256",
+	[SHARD_PAIR] = "pair_sha256"
 };
 
 void shard_write(struct output *out, const struct shard *s, const char *const name[SHARD_INPUTS])

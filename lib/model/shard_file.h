@@ -3,9 +3,9 @@
  * shard_file.h -- one shard: its number, its inputs, its blocks
  *
  * Root attributes are `shard` and `shards`, counted from 1, and, for inputs that were files, the digests
- * `model_sha256`, `tokens_sha256`, `hessian_sha256` and `order_sha256` (io/file.h). Block b of a model,
- * counted through all stacks, belongs to shard b mod n + 1. The root belongs to every shard, everything
- * else to shard 1.
+ * `model_sha256`, `tokens_sha256`, `hessian_sha256`, `order_sha256` and `pair_sha256` (io/file.h). Block b of
+ * a model, counted through all stacks, belongs to shard b mod n + 1. The root belongs to every shard,
+ * everything else to shard 1.
  */
 #ifndef MODEL_SHARD_FILE_H
 #define MODEL_SHARD_FILE_H
@@ -14,7 +14,7 @@
 #include "io/part.h"
 #include "model/config.h"
 
-enum shard_input { SHARD_MODEL, SHARD_TOKENS, SHARD_HESSIAN, SHARD_ORDER, SHARD_INPUTS };
+enum shard_input { SHARD_MODEL, SHARD_TOKENS, SHARD_HESSIAN, SHARD_ORDER, SHARD_PAIR, SHARD_INPUTS };
 extern const char *const shard_digests[SHARD_INPUTS];	/* names of the attributes */
 /* Writes these attributes, between begin and end of part 0; shard and shards only if there are several.
  * name: the names of the inputs; NULL: none. */

@@ -50,18 +50,19 @@ void shard_drop(struct output *out, size_t n, const struct filter file[n])
 			output_drop(out, "/", shard_digests[i]);
 }
 
-static bool models_differ(size_t n, const struct filter file[n], bool force)
+/* Whether the files were made of different models, or pairs of models. */
+static bool models_differ(size_t n, const struct filter file[n], enum shard_input input, bool force)
 {
 	size_t pair[2];
 
-	if (!differ_in(n, file, shard_digests[SHARD_MODEL], false, pair))
+	if (!differ_in(n, file, shard_digests[input], false, pair))
 		return false;
 
 	const char *a = input_name(file[pair[0]].in), *b = input_name(file[pair[1]].in);
 
 	if (!force)
 		die("%s: is of another model than %s (attribute %s); --force-basis accepts both",
-			b, a, shard_digests[SHARD_MODEL]);
+			b, a, shard_digests[input]);
 	warn("%s: is of another model than %s", b, a);
 	return true;
 }
@@ -73,7 +74,9 @@ bool shard_match(size_t n, const struct filter file[n], bool force)
 
 	for (size_t i = 0; i < n; i++)
 		part[i] = file[i].part;
-	y = basis_match(n, part, force) || models_differ(n, file, force);
+	y = basis_match(n, part, force);
+	y = models_differ(n, file, SHARD_MODEL, force) || y;
+	y = models_differ(n, file, SHARD_PAIR, force) || y;
 	free(part);
 	return y;
 }
@@ -149,7 +152,7 @@ static bool is_told(const struct shard_file *a, const struct shard_file *b)
 static void compare(const struct shard_file *a, const struct shard_file *b)
 {
 	static const char *const what[SHARD_INPUTS] = {
-		"another model", "other tokens", "other Hessians", "another order"
+		"another model", "other tokens", "other Hessians", "another order", "another pair"
 	};
 
 	if (a->shard.n != b->shard.n)

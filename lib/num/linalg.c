@@ -178,6 +178,34 @@ void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float 
 	}
 }
 
+/* c += xᵀ y for the column tiles from i of x and from j of y, over blocks of rows. */
+static void cross_tile(size_t blocks, size_t m, size_t n, size_t i, size_t j, double c[n][n],
+	const float x[blocks][m][n], const float y[blocks][m][n])
+{
+	const size_t ni = min(TILE_GRAM, n - i), nj = min(TILE_GRAM, n - j);
+	float p[TILE_GRAM][TILE_GRAM];
+
+	for (size_t b = 0; b < blocks; b++) {
+		for (size_t s = 0; s < m; s += ROWS_GRAM)
+			cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)ni, (int)nj,
+				(int)min(ROWS_GRAM, m - s), 1, &x[b][s][i], (int)n, &y[b][s][j], (int)n,
+				s ? 1 : 0, p[0], TILE_GRAM);
+		for (size_t a = 0; a < ni; a++)
+			linalg_sum(nj, &c[i + a][j], p[a]);
+	}
+}
+
+void linalg_cross(size_t blocks, size_t m, size_t n, double c[n][n], const float x[blocks][m][n],
+	const float y[blocks][m][n])
+{
+	const bool few = blocks * m * n * n <= FEW_PRODUCTS;
+
+	#pragma omp parallel for num_threads(threads) if (!few) schedule(dynamic) collapse(2)
+	for (size_t i = 0; i < n; i += TILE_GRAM)
+		for (size_t j = 0; j < n; j += TILE_GRAM)
+			cross_tile(blocks, m, n, i, j, c, x, y);
+}
+
 void linalg_mirror(size_t n, float y[n][n], const double h[n][n])
 {
 	#pragma omp parallel for num_threads(threads) if (n * n > FEW) schedule(dynamic, 16)

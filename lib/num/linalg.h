@@ -37,6 +37,9 @@ double linalg_orthogonality(size_t n, const double q[n][n]);
  * sum over blocks is computed in double, in their order.
  */
 void linalg_gram(size_t blocks, size_t m, size_t n, double h[n][n], const float x[blocks][m][n]);
+/* c += Σ_s x_sᵀ y_s over blocks of rows, with the same rounding; c is not symmetric. */
+void linalg_cross(size_t blocks, size_t m, size_t n, double c[n][n], const float x[blocks][m][n],
+	const float y[blocks][m][n]);
 /*
  * Tiles of the upper triangle of an n × n matrix, for a loop of threads over `tiles`. gram_tile_at() sets the
  * first row i and column j ≥ i of tile t. Tiles have one width, except the last. Those of the diagonal, which

@@ -21,8 +21,8 @@ lib=${lib%/*} here=${lib%/lib}
 [ -x "$here/../bin/eval-ppl" ] && PATH=$here/../bin:$PATH
 tools=(aifs-order awq-scale dpq-run eval-choice eval-compare eval-generate eval-ppl exmy-pack exmy-sweep fbq-run
 	gar-order hadamard-rotate hessian-accum images-import ln2rms model-export model-import msq-calib plan-bits
-	questions-import rms-suppress roofline sample-tokens smooth-scale tensor-diff tensor-info tensor-join
-	tensor-stats tokenize)
+	qep-correct questions-import rms-suppress roofline sample-tokens smooth-scale tensor-diff tensor-info
+	tensor-join tensor-stats tokenize)
 # The variables that change results.
 settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RUNS PTQ_TOKENS
 	${PTQ_SHARDS:+PTQ_SHARDS})	# only where it is set: KEY of other pipelines stays

@@ -51,6 +51,7 @@ def kill(top, kills):
     fbq-run -q --group 8 --rank 4 --steps 20 --hessian hessian.h5 model.h5
     smooth-scale -q --hessian hessian.h5 model.h5
     awq-scale -q --hessian hessian.h5 model.h5
+    qep-correct -q --hessian cross.h5 model.h5
     rms-suppress -q rotated.h5
     msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 256 model.h5
     exmy-sweep --formats int4,e2m1,nf4

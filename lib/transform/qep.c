@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* qep.c -- see qep.h */
+#include "transform/qep.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/size.h"
+#include "base/thread.h"
+#include "calib/hessian.h"
+#include "model/calibrated.h"
+#include "model/layer.h"
+#include "model/layer_list.h"
+#include "solver/correct.h"
+#include "transform/layers.h"
+
+enum { FEW = 1 << 16 };		/* weights, up to which one thread is faster */
+
+static const struct report_column columns[] = {
+	{ "change", REPORT_GEOMETRIC }, { "lambda", REPORT_MAX }, { "dead", REPORT_SUM },
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+static const struct report_table table = { .column = columns, .columns = COLUMNS };
+
+static bool is_skipped(const struct qep *q, const struct layer_ref *layer)
+{
+	const enum projection_name p = layer->stack ? layer_ref_projection(layer) : PROJECTION_NONE;
+
+	if (q->skip->n)
+		return selection_names(q->skip, layer->path);
+	return p == PROJECTION_DOWN || p == PROJECTION_SHARED_DOWN || p == PROJECTION_EXPERT_DOWN;
+}
+
+static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
+{
+	const struct qep *q = arg;
+
+	if (is_skipped(q, layer))
+		return;
+	hessian_find(q->hessian, layer->path, in);
+	if (!layer_has(q->hessian, layer->path, "cross"))
+		die("%s: %s/cross: is missing, expected a file of hessian-accum --pair",
+			part_name(q->hessian), layer->path);
+}
+
+void qep_check(struct qep *q, const struct filter *f)
+{
+	if (layers_whole(f) && !layers_each(f, q->layers, check_layer, q))
+		layers_none_selected(input_name(f->in), q->layers);
+}
+
+/* The correction of layers with one Hessian. */
+struct shared {
+	char *group;			/* of the Hessian; NULL: none */
+	struct correction correction;
+	void *workspace;
+};
+
+static void drop(struct shared *s)
+{
+	free(s->group), free(s->workspace);
+	*s = (struct shared){ 0 };
+}
+
+/* Makes the correction for the inputs of the layer, unless *s is that already. */
+static void make(const struct qep *q, struct shared *s, const char *path, size_t in)
+{
+	char *group = part_same(q->hessian, path);
+	struct hessian h;
+	enum status status;
+	size_t index = 0;
+	float *own;
+
+	if (s->group && !strcmp(s->group, group)) {
+		free(group);
+		return;
+	}
+	drop(s);
+	s->group = group;
+	h = hessian_mixed(q->hessian, path, in, &own);
+	hessian_check(part_name(q->hessian), path, in, h.sum);
+	hessian_check_cross(q->hessian, path);
+	s->correction = (struct correction){ .n = in, .h = h.sum, .cross = h.cross, .damp = q->damp,
+		.alone = in };
+	s->workspace = xalloc(correct_workspace(in), 1);
+	status = correct_make(&s->correction, s->workspace, &index);
+	if (status != STATUS_DONE)
+		die("%s: %s/hessian: %s (at %zu)", part_name(q->hessian), path, status_text(status), index);
+	free(own);
+	part_drop(q->hessian);
+}
+
+/* A layer, its corrected weight, and Σ (w* - w)² and Σ w² of each tile of rows. */
+struct corrected {
+	const struct linear *from;
+	float *weight;
+	double (*sum)[2];
+};
+
+static void correct_rows(const struct corrected *t, const struct shared *s, double share, size_t row)
+{
+	const size_t n = t->from->in, rows = min(CORRECT_ROWS, t->from->out - row);
+	float *old = xalloc(rows, n * sizeof *old), *w = t->weight + row * n;
+	double *buffer = xalloc(correct_buffer(n, rows), 1), *sum = t->sum[row / CORRECT_ROWS];
+
+	linear_weight(t->from, row, rows, (float (*)[n])old);
+	memcpy(w, old, rows * n * sizeof *w);
+	correct_apply(&s->correction, share, rows, (float (*)[n])w, buffer);
+	for (size_t i = 0; i < rows * n; i++) {
+		const double change = (double)w[i] - (double)old[i];
+
+		sum[0] += change * change;
+		sum[1] += (double)old[i] * (double)old[i];
+	}
+	free(old), free(buffer);
+}
+
+static void check_plain(const struct part *part, const struct layer *l)
+{
+	if (!l->linear.weight)
+		die("%s: %s: is quantized already, expected a plain weight: run %s first", part_name(part),
+			l->path, program);
+	if (l->linear.splits)
+		die("%s: %s: has split columns, expected a layer before rms-suppress", part_name(part),
+			l->path);
+	if (l->linear.branch_a)
+		die("%s: %s: has a branch, expected a layer before fbq-run", part_name(part), l->path);
+}
+
+/* Returns √(Σ (w* - w)²/Σ w²). */
+static double correct_weight(const struct qep *q, const struct shared *s, struct corrected *t)
+{
+	const struct linear *l = t->from;
+	const size_t tiles = ceil_div(l->out, CORRECT_ROWS);
+	double sum[2] = { 0 };
+
+	t->sum = xalloc(tiles, sizeof *t->sum);
+	#pragma omp parallel for num_threads(threads) if (l->out * l->in > FEW) schedule(dynamic)
+	for (size_t i = 0; i < tiles; i++)
+		correct_rows(t, s, q->share, i * CORRECT_ROWS);
+	for (size_t i = 0; i < tiles; i++)
+		sum[0] += t->sum[i][0], sum[1] += t->sum[i][1];
+	free(t->sum);
+	return sqrt(sum[0] / sum[1]);
+}
+
+static void correct_layer(struct qep *q, const struct filter *f, struct shared *s, const char *path)
+{
+	struct layer layer = layer_read(f->part, path, 0, 0);
+	struct linear *l = &layer.linear;
+	const size_t numbers = l->out * l->in;
+	const struct linear before = *l;
+	struct corrected t = { .from = &before };
+	double change;
+	void *half = NULL;
+
+	check_plain(f->part, &layer);
+	make(q, s, path, l->in);
+	t.weight = xalloc(numbers, sizeof *t.weight);
+	change = correct_weight(q, s, &t);
+	l->weight = t.weight;
+	l->weight_type = q->dtype;
+	if (q->dtype != HALF_NONE) {
+		half = xalloc(numbers, half_size(q->dtype));
+		half_narrow(numbers, half, t.weight, q->dtype);
+		l->weight = half;
+	}
+	if (!half_finite(numbers, l->weight, q->dtype))
+		die("%s: %s: the corrected weight is not finite%s", part_name(f->part), path,
+			q->dtype == HALF_F16 ? "; f32 and bf16 have a larger range" : "");
+	report_row(f->report, &table, path, (double[COLUMNS]){ change, s->correction.lambda,
+		(double)(l->in - s->correction.live) });
+	layer_write(f->out, f->part, path, l);
+	q->done++;
+	free(t.weight), free(half);
+	layer_free(&layer);
+}
+
+void qep_part(void *arg, const struct filter *f)
+{
+	struct qep *q = arg;
+	struct layer_list list = layer_list(f->part, f->config, q->layers);
+	struct shared shared = { 0 };
+
+	output_begin(f->out, f->part);
+	if (!part_index(f->part)) {
+		calibrated_write(f->out, 2, (const struct part *[]){ f->part, q->hessian }, NULL);
+		output_history(f->out, "hessian", q->hessian);
+	}
+	for (size_t i = 0; i < list.n; i++) {
+		const char *path = list.layer[i].path;
+
+		progress_part(path, part_index(f->part), part_count(f->part), i, list.n);
+		if (is_skipped(q, &list.layer[i]))
+			q->skipped++;
+		else
+			correct_layer(q, f, &shared, path);
+	}
+	drop(&shared);
+	output_rest(f->out, f->part, NULL);
+	output_end(f->out);
+	layer_list_free(&list);
+}
+
+void qep_end(const struct qep *q, const char *name)
+{
+	if (!q->done)
+		die("%s: no layer is left to correct: --skip leaves out all that are selected", name);
+	if (q->skip->n && !q->skipped && strcmp(q->skip->pattern->text, "none"))
+		warn("%s: --skip matches no layer", name);
+}
