@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "transform/quantizer_branch.h"
+#include "transform/quantizer_qronos.h"
 
 /* Rows of a test build: { "name", ... }, each followed by a comma. */
 #ifndef MORE_QUANTIZERS
@@ -63,6 +64,11 @@ static void solve(size_t n, struct quantized *const t[n], void *workspace)
 	}
 }
 
+static void solve_corrected(size_t n, struct quantized *const t[n], void *workspace)
+{
+	qronos_run(n, t, workspace, solve);
+}
+
 static void view(struct quantized *t)
 {
 	codes_view(&t->codes, &t->layer.linear);
@@ -78,22 +84,24 @@ static void values(const struct quantized *t, double value[COLUMNS])
 		COLUMNS * sizeof *value);
 }
 
-#define BY_SOLVER .max_layers = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
-	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
+#define BY_SOLVER(solves) .max_layers = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
+	.begin = solver_begin, .workspace = solver_bytes, .run = solves, .view = view, .values = values, \
 	.free = solver_free
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.check_result = branch_check_result, .free = branch_free
 
-#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns", \
+#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns solver", \
 	"--compensate none" }
 #define NO_DESCENT { true, "lr init-sigma", "a method that does not descend" }
 #define ONE_STEP { true, "steps", "a method of one step" }
 
 const struct quantizer quantizers[] = {
-	{ "rtn", BY_SOLVER, .without_effect = { NO_COMPENSATION } },
-	{ "gptq", BY_SOLVER, .needs_hessian = true, .reads_hessian = true, .takes_order = true },
+	{ "rtn", BY_SOLVER(solve), .without_effect = { NO_COMPENSATION } },
+	{ "gptq", BY_SOLVER(solve), .needs_hessian = true, .reads_hessian = true, .takes_order = true },
+	{ "qronos", BY_SOLVER(solve_corrected), .needs_hessian = true, .reads_hessian = true,
+		.needs_cross = true, .takes_order = true },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
 	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
 	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .without_effect = { NO_DESCENT } },
