@@ -20,6 +20,7 @@
 enum { M = 24, N = 64, LAYERS = 3 };
 
 static float w[LAYERS][M][N], h[2][N][N];	/* h: of channels of similar and of different sizes */
+static float cross[2][N][N];	/* Σ z xᵀ with the x of h[0], for other inputs z and for z = x */
 
 static void make(void)
 {
@@ -38,7 +39,11 @@ static void make(void)
 			for (size_t i = 0; i < N; i++)
 				for (size_t j = 0; j < N; j++)
 					h[b][i][j] += (float)(x[i] * x[j]);
+			for (size_t i = 0; i < N && !b; i++)
+				for (size_t j = 0; j < N; j++)
+					cross[0][i][j] += (float)((x[i] + 0.1 * x[(i + 1) % N]) * x[j]);
 		}
+	memcpy(cross[1], h[0], sizeof *cross);
 }
 
 static struct method method_of(const struct quantizer *z)
@@ -68,6 +73,7 @@ static struct quantized *layer(const struct method *m, size_t which, const float
 	*(struct linear *)(uintptr_t)t->weight = (struct linear){ .out = M, .in = N, .weight = w[which] };
 	t->main = main;
 	t->inputs = (struct second_moments){ .hessian = hessian,
+		.cross = hessian && m->quantizer->needs_cross ? cross[0][0] : NULL,
 		.order = m->quantizer->takes_order ? order : NULL };
 	if (!main) {
 		t->codes = solver_codes(&m->solver, M, N);
@@ -116,6 +122,22 @@ static bool same(const struct result *a, const struct result *b)
 	return !memcmp(a, b, sizeof *a);
 }
 
+/* A row that reads cross moments: with those of equal inputs the result is that of GPTQ. */
+static void equal_inputs(const struct method *m)
+{
+	struct method gptq = *m;
+	struct quantized *t = layer(m, 0, h[0][0], NULL);
+	struct result a, b, c = result_of(m, h[0][0]);
+
+	gptq.quantizer = quantizer_named("gptq");
+	b = result_of(&gptq, h[0][0]);
+	t->inputs.cross = cross[1][0];
+	run(1, &t);
+	linear_whole(&t->layer.linear, 0, M, a.w);
+	release(t);
+	assert_true(same(&a, &b) && !same(&b, &c));
+}
+
 static void rows_do_as_they_say(void **unused)
 {
 	(void)unused;
@@ -145,6 +167,8 @@ static void rows_do_as_they_say(void **unused)
 			fail_msg("%s: reads_hessian is wrong", z->name);
 		if (!z->needs_hessian)
 			result_of(&m, NULL);
+		if (z->needs_cross)
+			equal_inputs(&m);
 		assert_true(z->reads_hessian || !z->needs_hessian);
 		assert_ptr_equal(quantizer_named(z->name), z);
 	}

@@ -3,6 +3,7 @@
 #include "transform/layers.h"
 #include <string.h>
 #include "base/error.h"
+#include "num/half.h"
 
 size_t layers_each(const struct filter *f, const struct selection *layers,
 	void (*visit)(void *arg, const struct layer_ref *layer, size_t in), void *arg)
@@ -40,6 +41,11 @@ float *layers_moments(struct second_moments *moments, const char *file, const ch
 
 	if (moments->hessian)
 		hessian_check(file, path, n, moments->hessian);
+	if (moments->cross && !half_finite(n * n, moments->cross, HALF_NONE))
+		die("%s: %s/cross: holds a number that is not finite", file, path);
+	if (moments->cross && l->splits)
+		die("%s: has split columns, which cross moments do not correct, expected a layer before "
+			"rms-suppress", path);
 	if (!l->splits || !(moments->hessian || moments->absmax))
 		return NULL;
 	own = xalloc(sums + n, sizeof *own);

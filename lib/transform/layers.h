@@ -27,8 +27,9 @@ _Noreturn void layers_none_selected(const char *name, const struct selection *la
 
 /*
  * Restricts moments to the columns of the main weight: in a copy, rows and columns of H, and absmax, become 0
- * for split columns. Methods keep such columns at 0. An invalid Hessian is a fatal error, which names file
- * and layer. Returns NULL, or the memory of the copy, to be freed.
+ * for split columns. Methods keep such columns at 0. An invalid Hessian, or cross moments of a layer with
+ * split columns, are a fatal error, which names file and layer. Returns NULL, or the memory of the copy, to
+ * be freed.
  */
 float *layers_moments(struct second_moments *moments, const char *file, const char *path,
 	const struct linear *l);

@@ -9,6 +9,7 @@
 
 const char *const method_yes_no[] = { "no", "yes", NULL };
 const char *const method_rotations[] = { "none", "two-sided", NULL };
+const char *const method_solvers[] = { "gptq", "qronos", NULL };
 const char *const method_scale8s[] = { "tensor", "channel", NULL };
 const char *const method_act_modes[] = {
 	[INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
@@ -80,6 +81,16 @@ static void decide_inputs(struct method *m, double act_clip)
 	m->act_clip = m->act_mode == INPUT_DYNAMIC_TOKEN && act_clip < 1 ? (float)act_clip : 0;
 }
 
+/* The row of the options --solver, --compensate and --storage; NULL: none. */
+static const struct quantizer *quantizer_of_options(const struct method_options *o)
+{
+	const struct solver *s = &o->method.solver;
+	const struct quantizer *y = quantizer_named(method_solvers[o->solver]);
+
+	return o->solver && s->compensate != COMPENSATE_NONE ? y->form == s->storage.form ? y : NULL :
+		quantizer_of(s);
+}
+
 struct method method_make(const struct method_options *o, bool (*given)(const void *arg, const char *option),
 	const void *arg)
 {
@@ -113,11 +124,15 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	decide_inputs(&m, o->act_clip);
 	s->no_error = o->no_error;
 	if (!m.quantizer)
-		m.quantizer = quantizer_of(s);
+		m.quantizer = quantizer_of_options(o);
 	if (!m.quantizer)
-		misuse("--storage: no quantizer makes codes of %s under --compensate %s", s->storage.name,
-			compensates[s->compensate]);
+		misuse("--storage: no quantizer makes codes of %s under --compensate %s%s%s", s->storage.name,
+			compensates[s->compensate], o->solver ? " --solver " : "",
+			o->solver ? method_solvers[o->solver] : "");
 	m.rotates = given(arg, "layer-rotation") ? o->two_sided : m.quantizer->rotates;
+	if (m.rotates && m.quantizer->needs_cross)
+		misuse("--layer-rotation two-sided: --solver %s has no rotation of layers, expected "
+			"--layer-rotation none", m.quantizer->name);
 	if (m.rotates && m.act_mode == INPUT_STATIC_TENSOR)
 		misuse("--layer-rotation two-sided: static scales are those of inputs before the rotation; "
 			"expected --act-mode dynamic-token or none, or --layer-rotation none");
@@ -158,7 +173,7 @@ void method_without_effect(const struct method_options *o, bool act_mode,
 {
 	const struct method *m = &o->method;
 	const struct solver *s = &m->solver;
-	const struct quantizer *z = m->quantizer ? m->quantizer : quantizer_of(s);
+	const struct quantizer *z = m->quantizer ? m->quantizer : quantizer_of_options(o);
 	const struct option_without_effect none = { 0 };
 	const bool fp8 = s->compute.kind;
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;

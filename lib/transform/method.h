@@ -31,12 +31,14 @@ struct method_options {
 	enum scale_type scales;
 	size_t scale_bits;		/* 0: all bits of the type */
 	bool two_sided;			/* method.rotates, if it is given */
+	unsigned solver;		/* of method_solvers */
 	bool ties_away, no_error;	/* no_error: errors of layers are not reported */
 	double max, saturate, act_clip;
 };
 
 extern const char *const method_yes_no[], *const method_rotations[], *const method_scale8s[];
 extern const char *const method_act_modes[];
+extern const char *const method_solvers[];	/* quantizers that compensate errors */
 
 #define OPTION_ACT_CLIP(var) { 0, "act-clip", OPTION_REAL(var), "R", \
 	"clip each token at R max|x|", .default_value = "1", \
@@ -65,6 +67,8 @@ char *method_branch_form(const void *format);
 		"compute format (FP8: DPQ)", .default_value = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
 		"which errors later columns compensate", .default_value = "both" }, \
+	{ 0, "solver", OPTION_CHOICE(&(o)->solver, method_solvers), NULL, \
+		"qronos: also compensates the error of inputs", .default_value = "gptq" }, \
 	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \

@@ -43,6 +43,9 @@ static void check_method(const struct quantize *q, const struct method *m, const
 	if (m->quantizer->needs_hessian && !q->source.name)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
 			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
+	if (m->quantizer->needs_cross && !q->files.hessian)
+		misuse("--solver %s needs --hessian FILE with cross moments (hessian-accum --pair makes it)"
+			"%s%s", m->quantizer->name, layer ? ": " : "", layer ? layer : "");
 	if (m->solver.search > SEARCH_MSE && !q->source.name)
 		misuse("--scale-search %s needs --hessian FILE (hessian-accum makes it) or --sequential, "
 			"or use --scale-search mse%s%s", searches[m->solver.search],
@@ -76,6 +79,8 @@ static void check_inputs(const struct quantize *q, const struct method *m, const
 {
 	if (m->quantizer->takes_order && q->source.order_name && !inputs->order)
 		die("%s: %s/order: is missing", q->source.order_name, layer);
+	if (m->quantizer->needs_cross && inputs->hessian && !inputs->cross)
+		die("%s: %s/cross: is missing, expected hessian-accum --pair", q->source.name, layer);
 	if (m->act_mode == INPUT_STATIC_TENSOR && inputs->hessian && !inputs->absmax)
 		die("%s: %s/absmax: is missing", q->source.name, layer);
 }
@@ -324,6 +329,8 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
 	check_inputs(q, m, path, &t->inputs);
+	if (!z->needs_cross)
+		t->inputs.cross = NULL;		/* it is not read */
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
 	if (m->rotates && !is_outside(layer))
 		rotate_layer(q, t, n, before, part);

@@ -10,6 +10,7 @@
 #include "num/trellis.h"
 #include "solver/ldlq.h"
 #include "transform/quantizer_branch.h"
+#include "transform/quantizer_qronos.h"
 
 /* Rows of a test build: { "name", ... }, each followed by a comma. */
 #ifndef MORE_QUANTIZERS
@@ -67,6 +68,11 @@ static void solve(size_t n, struct quantized *const t[n], void *workspace)
 	}
 }
 
+static void solve_corrected(size_t n, struct quantized *const t[n], void *workspace)
+{
+	qronos_run(n, t, workspace, solve);
+}
+
 static struct solver_layer ldlq_layer(struct quantized *t)
 {
 	return (struct solver_layer){ .weight = t->weight, .settings = &t->method->solver,
@@ -119,8 +125,8 @@ static void values(const struct quantized *t, double value[COLUMNS])
 		COLUMNS * sizeof *value);
 }
 
-#define BY_SOLVER .max_layers = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
-	.begin = solver_begin, .workspace = solver_bytes, .run = solve, .view = view, .values = values, \
+#define BY_SOLVER(solves) .max_layers = QUANTIZER_LAYERS, .report = { &table, &table_experts }, \
+	.begin = solver_begin, .workspace = solver_bytes, .run = solves, .view = view, .values = values, \
 	.free = solver_free
 /* A code is for neighbouring columns, so they stay in storage order. */
 #define BY_LDLQ(of) .form = &of, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
@@ -133,14 +139,16 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.check_result = branch_check_result, .free = branch_free
 
-#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns", \
+#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns solver", \
 	"--compensate none" }
 #define NO_DESCENT { true, "lr init-sigma", "a method that does not descend" }
 #define ONE_STEP { true, "steps", "a method of one step" }
 
 const struct quantizer quantizers[] = {
-	{ "rtn", BY_SOLVER, .without_effect = { NO_COMPENSATION } },
-	{ "gptq", BY_SOLVER, .needs_hessian = true, .reads_hessian = true, .takes_order = true },
+	{ "rtn", BY_SOLVER(solve), .without_effect = { NO_COMPENSATION } },
+	{ "gptq", BY_SOLVER(solve), .needs_hessian = true, .reads_hessian = true, .takes_order = true },
+	{ "qronos", BY_SOLVER(solve_corrected), .needs_hessian = true, .reads_hessian = true,
+		.needs_cross = true, .takes_order = true },
 	{ "e8p-rtn", BY_LDLQ(e8p_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
 	{ "e8p", BY_LDLQ(e8p_form), .needs_hessian = true, .reads_hessian = true,
 		.without_effect = { CODES_OF_SEVERAL("") } },

@@ -66,6 +66,7 @@ struct quantizer {
 	const struct code_form *form;	/* of its codes, as in the storage format; NULL: one per weight */
 	bool needs_hessian;
 	bool reads_hessian;		/* the result depends on a Hessian that exists */
+	bool needs_cross;		/* and cross moments */
 	bool takes_order;
 	bool rotates;			/* layers are rotated by default: its codes fit Gaussian weights */
 	bool makes_branch;
@@ -93,8 +94,8 @@ extern const struct quantizer quantizers[];	/* ends with a row without a name */
 /* The row of this name; NULL: none. */
 const struct quantizer *quantizer_named(const char *name);
 /*
- * The row without a branch whose codes have the storage's form. If errors are compensated, a row that needs a
- * Hessian, if such a row exists; otherwise a row that needs none. NULL: no row.
+ * The first row without a branch whose codes have the storage's form. If errors are compensated, a row that
+ * needs a Hessian, if such a row exists; otherwise a row that needs none. NULL: no row.
  */
 const struct quantizer *quantizer_of(const struct solver *s);
 /* Names of rows that keep a main path, for messages; free() it. */
