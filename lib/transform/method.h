@@ -68,7 +68,7 @@ char *method_branch_form(const void *format);
 	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
 		"which errors later columns compensate", .default_value = "both" }, \
 	{ 0, "solver", OPTION_CHOICE(&(o)->solver, method_solvers), NULL, \
-		"qronos: also compensates the error of inputs", .default_value = "gptq" }, \
+		"qronos: also compensates input errors", .default_value = "gptq" }, \
 	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \
