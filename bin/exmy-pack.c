@@ -36,7 +36,7 @@ int main(int argc, char *argv[])
 	model_filter(&f, repack_part, &repack);
 	if (!repack.done)
 		die("%s: holds no layer %s%s", input_name(f.in),
-			repack.unpack ? "that is packed" : "with codes", layers.n ?
+			repack.unpack ? "that is packed" : "with codes to pack", layers.n ?
 			" among those that --layers selects" : repack.unpack ? "" : "; dpq-run makes them");
 	filter_close(&f);
 	selection_free(&layers);

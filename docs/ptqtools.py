@@ -1,5 +1,8 @@
 """Models of ptqtools in Python, by h5py and numpy alone; docs/python.md shows how. `ptqtools.py FILE` lists layers."""
+import functools
+import itertools
 import json
+import re
 import statistics
 import sys
 
@@ -61,6 +64,56 @@ def unpack(words, bits, columns):
     return code.reshape(len(words), -1)[:, :columns].astype("u1")
 
 
+@functools.cache
+def _e8p():
+    """The points of E8P, [code][entry], and the 256 points of E8."""
+    halves = np.array([p for p in itertools.product((0.5, 1.5, 2.5), repeat=8) if np.dot(p, p) <= 10], "f4")
+    last = ("123 023 013 012 367 357 347 356 346 345 267 257 247 256 246 245 167 157 147 156 146 045 067 057 047 056 "
+            "046 014 237").split()
+    a = np.vstack([halves, np.float32([[0.5 if str(i) in t else 1.5 for i in range(8)] for t in last])])
+    odd = np.array([bin(n).count("1") % 2 for n in range(256)])
+    negative = np.arange(256) ^ odd ^ (a.sum(1) % 2).astype(int)[:, None] << 7  # [pattern, signs]
+    points = np.where(negative[..., None] >> np.arange(8) & 1, -a[:, None], a[:, None])
+    points += np.where(odd, np.float32(-0.25), np.float32(0.25))[:, None]
+    e8 = np.where((np.arange(128)[:, None] | odd[:128, None] << 7) >> np.arange(8) & 1, -0.5, 0.5)
+    one = np.eye(8)
+    pairs = [x * one[i] + y * one[j] for i, j in itertools.combinations(range(8), 2) for y in (1, -1) for x in (1, -1)]
+    twos = [x * one[i] for i in range(8) for x in (2, -2)]
+    return points.reshape(-1, 8), np.vstack([e8, pairs, twos[:-1], 0 * one[:1]]).astype("f4")
+
+
+def _vectors(codes, bits):
+    """Numbers [rows, columns] of codes of e8p, e8p3, e8p4."""
+    points, e8 = _e8p()
+    c = codes.reshape(len(codes), -1, int(bits or 2)).astype(int)
+    g = points[c[..., 0] + 256 * c[..., 1]]
+    if c.shape[2] > 2:
+        one = np.float32(1)
+        g = g + (e8[c[..., 2]] * (one / np.float32(2.04)) if c.shape[2] == 3
+                 else points[c[..., 2] + 256 * c[..., 3]] * (one / np.float32(3.45)))
+    return g.reshape(len(codes), -1)
+
+
+def _tiles(codes, kind, bits, states):
+    """Numbers [rows, columns] of trellis codes."""
+    k, n = int(bits), int(states or 12)
+    ring = np.unpackbits(codes.reshape(len(codes), -1, 32 * k), axis=2)
+    at = (np.arange(256)[:, None] * k + np.arange(n)) % (256 * k)
+    t = ring[..., at].astype("u4") @ (1 << np.arange(n)[::-1].astype("u4"))
+    if kind == "1mad":
+        z = t * np.uint32(34038481) + np.uint32(76625530)
+        v = (sum(z >> b & 255 for b in (0, 8, 16, 24)).astype("f4") - 510) / np.float32(147.8005)
+    else:
+        z = (t * np.uint32(89226354) + np.uint32(64248484) & 0x8FFF8FFF) ^ 0x3B603B60
+        v = (z.astype("u2").view("f2") + (z >> 16).astype("u2").view("f2")).astype("f4")
+    rows, columns = v.shape[:2]
+    return v.reshape(rows, columns, 16, 16).swapaxes(1, 2).reshape(16 * rows, -1)
+
+
+# Formats with codes of several weights: their names, and the numbers that the scale multiplies.
+forms = {"e8p([34]?)": _vectors, "(1mad|3inst)([1-4])(?:-(1[0-6]))?": _tiles}
+
+
 def _member(f):
     def get(self):
         try:
@@ -72,8 +125,8 @@ def _member(f):
 
 class Layer(h5py.Group):
     """The group of a matrix: MEMBERS as docs/format.md has them, or None, branches as layers; and, made of them, shape
-    (outputs, inputs), codes, unpacked, group_index of each column, weight, dequantized, to the bit what the tools
-    multiply, and whole, the weight with split columns and branch added. Weights are float32."""
+    (outputs, inputs), codes, unpacked, grid_values of the codes, group_index of each column, weight, dequantized, to
+    the bit what the tools multiply, and whole, the weight with split columns and branch added. Weights are float32."""
     def __getattr__(self, name):
         if name not in MEMBERS:
             raise AttributeError(f"a layer has no {name}")
@@ -84,7 +137,7 @@ class Layer(h5py.Group):
     @_member
     def shape(self):
         d = self[next((n for n in ("codes", "packed") if n in self), "weight")]
-        return d.shape[0], int(d.attrs.get("columns", d.shape[1]))
+        return tuple(int(d.attrs.get(name, n)) for name, n in zip(("rows", "columns"), d.shape))
 
     @_member
     def codes(self):
@@ -98,12 +151,20 @@ class Layer(h5py.Group):
         return np.arange(self.shape[1]) // (max(self.group, 0) or self.shape[1]) if given is None else given
 
     @_member
+    def grid_values(self):
+        for names, numbers in forms.items():
+            if m := re.fullmatch(names, self.storage):
+                return numbers(self.codes, *m.groups())[:self.shape[0], :self.shape[1]]
+        w = np.append(grids.get(self.storage, []), np.full(256, np.nan, "f4"))[self.codes]
+        if np.isnan(w).any():
+            raise ValueError(f"there is a code without a value in the grid of {self.storage}")
+        return w
+
+    @_member
     def weight(self):
         if self.storage is None:
             return self["weight"][()].astype("f4")
-        w, i = np.append(grids.get(self.storage, []), np.full(256, np.nan, "f4"))[self.codes], self.group_index
-        if np.isnan(w).any():
-            raise ValueError(f"there is a code without a value in the grid of {self.storage}")
+        w, i = self.grid_values, self.group_index
         w = w - np.atleast_2d(self["zero"][()])[:, i] if self.storage[:4] == "uint" or "zero" in self else w
         w = w * np.atleast_2d(self["scale"][()] / (1 if self.scale_tensor is None else self.scale_tensor))[:, i]
         return w if self.compute in (None, "none") else nearest(self.compute, w, self.saturate) * np.c_[self.scale8]

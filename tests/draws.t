@@ -20,6 +20,7 @@ measure b b "dpq-run --compensate none --hessian hessian.h5 model.h5"
 measure c b "dpq-run --damp 0.1 --hessian hessian.h5 model.h5"
 measure d b "dpq-run -q --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5"
 measure e e "dpq-run --compensate none --group 16 model.h5"
+measure f b "dpq-run --layer-rotation two-sided --seed 7 --compensate none model.h5"
 step "gar-order -q rotated-hessian.h5 -o a.order"
 step "hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5"
 step "dpq-run -q --sequential --tokens calib.h5 model.h5 -o s.h5"
@@ -38,6 +39,8 @@ is '... also of other tools' "$(of s.draw1.h5)" \
 	'dpq-run --damp 0.01001 -q --sequential --tokens calib.h5 --random-windows 1 model.h5 -o s.draw1.h5'
 is 'other signs' "$(of rotated.draw1.h5 | grep ^hada)" \
 	'hadamard-rotate -q --keys --seed 1003 model.h5 -o rotated.draw1.h5'
+is '... also of dpq-run, without calibration' "$(of f.draw1.record | grep -o '^dpq-run.*model.h5 -q')" \
+	'dpq-run --layer-rotation two-sided --seed 1007 --compensate none model.h5 -q'
 is '... first those of the command' "$(of rotated.h5 | grep ^hada)" \
 	'hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5'
 is 'other damping, and files of this draw' "$(of a.draw1.record | grep ^dpq)" "dpq-run --damp 0.01001 --order \
@@ -56,11 +59,12 @@ is 'each draw with its base' "$(grep ^eval-compare two | sort)" \
 eval-compare b.record b.draw1.record b.record b.draw1.record >b.draws
 eval-compare c.record c.draw1.record b.record b.draw1.record >c.draws
 eval-compare d.record d.draw1.record b.record b.draw1.record >d.draws
-eval-compare e.record e.record e.record e.record >e.draws'
+eval-compare e.record e.record e.record e.record >e.draws
+eval-compare f.record f.draw1.record b.record b.draw1.record >f.draws'
 is 'one draw: no option and no suffix' \
 	"$(commands A=1 | grep -c 'random-windows\|draw\|damp 0.01\|--seed 1\|eval-compare')" 0
 is '... the commands of PTQ_DRAWS=1' "$(commands PTQ_DRAWS=1)" "$(commands A=1)"
-is '... the record of the base is read' "$(commands A=1 | grep -c -- '--paired b.record')" 3
+is '... the record of the base is read' "$(commands A=1 | grep -c -- '--paired b.record')" 4
 ok 'the script runs' env PTQ_DRAWS=3 bash ./own.sh m.h5
 is '... and has nothing to do then' "$(PTQ_DRAWS=3 bash ./own.sh --status m.h5 2>/dev/null | cut -f1 | sort -u)" "done"
 

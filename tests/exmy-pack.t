@@ -34,8 +34,8 @@ cat stream | exmy-pack --layers '*' >piped.h5
 ok 'pipes and files give the same' h5diff --exclude-attribute / packed.h5 piped.h5
 ok "the layout of five bits is that of the paper, computed again in numpy" py five_bits
 
-no 'an unquantized model' 1 'no layer with codes' exmy-pack "$model"
-no 'packing twice' 1 'no layer with codes' exmy-pack packed.h5
+no 'an unquantized model' 1 'no layer with codes to pack' exmy-pack "$model"
+no 'packing twice' 1 'no layer with codes to pack' exmy-pack packed.h5
 no 'unpacking a model that is not packed' 1 'no layer that is packed' exmy-pack --unpack codes.h5
 head -c 20000 packed.h5 >short.h5
 no 'a packed file cut short' 1 'short.h5' exmy-pack --unpack short.h5

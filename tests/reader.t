@@ -1,8 +1,8 @@
 #!/bin/sh
 # reader.t -- the reader for Python (docs/ptqtools.py), compared with the tools
 #
-# Values of every format that the tools list; weights of every format, bit for bit as model-export writes them; errors
-# of files that cannot be read; the example of its page.
+# Values of every format that the tools list; weights of every format and form of codes, bit for bit as model-export
+# writes them; errors of files that cannot be read; the example of its page.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
@@ -31,7 +31,8 @@ for f in bf16 nf5:8; do
 done
 ok 'a layer of every format, its codes from packed codes, configuration and history' py about codes.h5 packed.h5
 ok 'split columns' py split compute.h5 split.h5
-for f in codes branch-bf16 branch-nf5 split; do
+dpq --layer-rotation none --plan vectors.plan -o vectors.h5
+for f in codes vectors branch-bf16 branch-nf5 split; do
 	ok "$f: is exported" model-export -q --weights-only -o $f $f.h5
 	ok "$f: the same weights, bit for bit" py same_weights $f.h5 $f
 done

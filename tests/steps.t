@@ -26,7 +26,8 @@ sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
 case ${0##*/} in
 	dpq-run|fbq-run) printf 'layer\terror\n/layer\t0.%s\nall\t0.%s\n' "$sum" "$sum" >"$report" ;;
 	tensor-diff) printf 'all\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
-	eval-ppl) printf 'nll\t1.%s\nreference_nll_delta\t-0.1\nreference_nll_delta_se\t0.01\n' "$sum" ;;
+	eval-ppl) printf 'nll\t1.%s\nreference_nll_delta\t-0.1\nreference_nll_delta_se\t0.01\nkl\t0.1\n' "$sum" ;;
+	tensor-stats) printf 'layer\tstorage\tgroup\tcompute\trows\tcolumns\tbits\nall\t-\t-\t-\t-\t-\t4.%s\n' "$sum" ;;
 esac
 [ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
 SH
@@ -44,7 +45,7 @@ is 'tools of common.sh: all that exist' \
 	"$(echo $names)"
 
 # --- long pipelines ---
-for s in fbquant-defaults:58 fbquant-overfit:16; do
+for s in fbquant-defaults:58 fbquant-overfit:16 frontier:57; do
 	t=${s%:*}
 	ok "$t" env PTQ_RESULTS=long "$tmp/tools/pipelines/$t.sh" m.h5
 	is '... its rows' "$(rows "$(find long -name "${t#*-}.tsv")")" "${s#*:} even"

@@ -54,7 +54,7 @@ ok 'shards are joined' tensor-join -q shard2.h5 shard1.h5 -o joined.h5
 ok '... to the same model' h5diff --exclude-attribute / q.h5 joined.h5
 
 dpq-run -q --storage vq16 --group 16 "$model" -o q16.h5
-no '16 bits: no codes to pack' 1 'holds no layer with codes' exmy-pack q16.h5 -o none.h5
+no '16 bits: no codes to pack' 1 'holds no layer with codes to pack' exmy-pack q16.h5 -o none.h5
 printf '*/down_proj storage=vq16 group=16\n' >plan
 dpq-run -q --storage vq8 --group 16 --plan plan "$model" -o both.h5
 exmy-pack both.h5 -o pb.h5

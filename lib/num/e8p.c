@@ -109,7 +109,8 @@ static float entry(const uint8_t code[2], size_t i)
 	return (negative >> i & 1 ? -a : a) + (minus ? -0.25f : 0.25f);
 }
 
-/* 1 over the factor of the second code. */
+/* 1 over the factor of the second code (QuIP#). It widens what g₁ leaves of Gaussian weights to the spread
+ * for which g₂ is best. */
 static float second(const struct format *f)
 {
 	return f->n == 3 ? 1 / 2.04f : 1 / 3.45f;
@@ -145,6 +146,7 @@ bool e8p_fill(struct format *f)
 	return f->n <= 4;
 }
 
+/* QuIP#'s, found there by a search. */
 double e8p_rms(const struct format *f)
 {
 	return f->n == 3 ? 0.98 : 1.03;

@@ -110,7 +110,7 @@ double trellis_rms(const struct format *f)
 		values_of(f, 1, &v, &t);
 		sum += (double)v * (double)v;
 	}
-	return sqrt(ldexp(sum, -f->y)) * (f->x > 2 ? 0.95 : 1);
+	return sqrt(ldexp(sum, -f->y)) * (f->x > 2 ? 0.95 : 1);		/* least errors of a search */
 }
 
 struct run {

@@ -13,7 +13,7 @@
 # a rotation by a seed, or reads a file of such a step. Draw k is the same for all methods. The command of draw k has
 #
 #   --tokens calib.h5 --random-windows K   calibration on other windows of the text; PTQ_LIMIT sets their number
-#   hadamard-rotate --seed N + 1000 K      other signs
+#   hadamard-rotate --seed N + 1000 K      other signs; dpq-run has the same option
 #   dpq-run --damp 0.01 (1 + K/1000)       other codes of almost equal quality; not with --compensate none
 #   fbq-run --seed K                       another start
 #
@@ -61,7 +61,7 @@ command_in_draw() {
 		rest=${BASH_REMATCH[3]}
 		of=${rest%%['|&']*}	# the other arguments of the tool
 		in_draw "$token" "$k"
-		[ "$last $tool" != '--seed hadamard-rotate' ] || file=$((token + 1000 * k))
+		case "$last $tool" in --seed\ hadamard-rotate|--seed\ dpq-run) file=$((token + 1000 * k)) ;; esac
 		command+=$file
 		[ -n "$tool" ] || tool=$token
 		case "$k $last $token" in
@@ -89,7 +89,8 @@ draw_steps() {
 		for i in "${!declared[@]}"; do
 			[ -z "${depends[i]-}" ] || continue
 			of=''
-			[[ ! ${declared[i]} =~ --tokens\ calib\.h5|hadamard-rotate\ [^\|\&]*--seed\  ]] || of=yes
+			[[ ! ${declared[i]} =~ --tokens\ calib\.h5|(hadamard-rotate|dpq-run)\ [^\|\&]*--seed\  ]] ||
+				of=yes
 			words "${declared[i]}"
 			for word in "${words[@]}"; do of+=${drawn[$word]-}; done
 			[ -n "$of" ] || continue

@@ -54,6 +54,11 @@ def make(source):
             print(a, f"storage={next(stored)} group=16 scale-dtype={scale} compute={n} top={top!r}"
                   f" scale8={next(scale8)}{limit}", file=f)
         print(*(f"{a} keep\n" for a in layers[len(rounding):]), sep="", end="", file=f)
+    vectors = "e8p e8p3 e8p4 1mad1 1mad2-10 1mad3 1mad4-11 3inst1-13 3inst2 3inst3-10 3inst4".split()
+    with open("vectors.plan", "w") as f:
+        for a, n in zip(layers, vectors):
+            print(a, f"storage={n}", file=f)
+        print(*(f"{a} keep\n" for a in layers[len(vectors):]), sep="", end="", file=f)
 
 
 def about(path, packed):

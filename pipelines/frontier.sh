@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits a weight, in one plot
+#
+# Every method reads the same Hessians. Weights are in groups of PTQ_GROUP (64) with scales in f16. Scales are searched
+# in all methods: by output error (`hessian`) with GPTQ and what is built on it, by squared error (`mse`) with
+# round-to-nearest. GPTQ has the group-aware order. bits_a_weight counts codes, scales, zero points, signs and branches.
+#
+#   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn
+#   gptq      dpq-run, uint2 to uint8                        fbquant  branch of rank in/32 by FBQuant, uint2 to uint4
+#   exmy      GPTQ in E2M0 to E2M3                           caldera  the same branch by CALDERA
+#   nf        GPTQ in NF2 to NF6                             eora     the same branch by EoRA, for the error of gptq
+#   k-best    GPTQ, 4 paths and 1 turn of scales             e8p      E8P, 2 to 4 bits, BlockLDLQ
+#   dpq       GPTQ for FP8: weights and inputs are FP8, too  trellis  1MAD, 2 to 4 bits, BlockLDLQ
+#   plan      gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
+#   ggml      block types of llama.cpp, made by its library; imatrix: with diag H as the importance of columns
+#
+# rotation: two-sided: each layer is rotated on both sides before (dpq-run --layer-rotation). e8p and trellis have no
+# other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: differences from gptq of as many bits
+# of codes without rotation, paired, with standard errors over windows. kl_times_gptq: KL over that of gptq without
+# rotation at as many bits a weight, interpolated. seconds: processor time of the tool that
+# quantizes, MiB: its peak memory, without calibration, awq-scale, plan-bits and the GPTQ before eora. PTQ_LIMIT: only
+# the first tokens of the calibration set. PEERS: a Python with h5py and llama-cpp-python; without it no ggml.
+set -euo pipefail
+# shellcheck source=pipelines/lib/common.sh
+. "$(dirname "$0")/lib/common.sh"
+draws=${PTQ_DRAWS:-1}
+begin "$name" "$@"
+group=${PTQ_GROUP:-64}
+given='--hessian hessian.h5' rotated='--layer-rotation two-sided --seed 1'
+gptq="dpq-run --order order.h5 --scale-search hessian" rtn='dpq-run --compensate none --scale-search mse'
+weights="--group $group --scale-dtype f16"
+
+listed=()
+run() {	# run METHOD ROTATION BITS COMMAND
+	local run=$1-$2-$3 base=gptq-none-$3 record drop
+	[ "$run" = "$base" ] && drop='' || drop="&& rm $run.h5"	# of gptq others are made
+	recorded "$run" "$base"
+	step "( export PTQ_LOG=/dev/stderr && $4 -q --report $run.report -o $run.h5 2>$run.usage ) &&" \
+		"tensor-stats -q $run.h5 >$run.stats &&" \
+		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $run.h5 >$run.tsv $drop"
+	listed+=("$1	$2	$3	@$run $base")
+}
+calibrate
+step "gar-order --group $group hessian.h5 -o order.h5"
+for b in 2 3 4 5 6 8; do
+	run gptq none $b "$gptq --storage uint$b $weights $given model.h5"
+	run rtn none $b "$rtn --storage uint$b $weights model.h5"
+done
+for b in 2 3 4; do
+	run gptq two-sided $b "$gptq $rotated --storage uint$b $weights $given model.h5"
+	run rtn two-sided $b "$rtn $rotated --storage uint$b $weights model.h5"
+	run k-best none $b "$gptq --paths 4 --turns 1 --storage uint$b $weights $given model.h5"
+	run k-best two-sided $b "$gptq $rotated --paths 4 --turns 1 --storage uint$b $weights $given model.h5"
+	run dpq none $b "$gptq --compute e4m3fn --storage uint$b $weights $given model.h5"
+	step "awq-scale -q --storage uint$b --group $group $given model.h5 -o awq$b.h5"
+	run awq none $b "$rtn --storage uint$b $weights awq$b.h5"
+	run fbquant none $b "fbq-run --storage uint$b $weights $given model.h5"
+	run caldera none $b "fbq-run --method caldera --storage uint$b $weights $given model.h5"
+	run eora none $b "fbq-run --method eora $given --reference model.h5 gptq-none-$b.h5"
+	[ $b = 2 ] && e8p=e8p || e8p=e8p$b
+	run e8p two-sided $b "dpq-run --storage $e8p --seed 1 $given model.h5"
+	run trellis two-sided $b "dpq-run --storage 1mad$b --seed 1 $given model.h5"
+done
+for b in 2 3 4 5 6; do
+	run nf none $b "$gptq --storage nf$b $weights $given model.h5"
+	[ $b = 2 ] || run exmy none $b "$gptq --storage e2m$((b - 3)) $weights $given model.h5"
+done
+candidates=$(printf ' gptq-none-%s.h5' 3 2 4 5 6)	# the first one is measured
+step "plan-bits -q --reference model.h5 --tokens calib.h5 $window --limit 2K --by layer $given --target-bits 64" \
+	"-o costs.h5$candidates >all.plan"
+for b in 3 4 5; do
+	step "plan-bits -q --reference model.h5 --costs costs.h5 --by layer --target-bits" \
+		"\$(tail -n 1 gptq-none-$b.stats | awk '{ print \$7 + 1e-5 }')$candidates >$b.plan"
+	run plan none $b "$gptq $weights --plan $b.plan $given model.h5"
+done
+
+theirs() {	# theirs IMATRIX TYPE...
+	local type hessian=- run base record
+	[ "$1" = plain ] || hessian=hessian.h5
+	for type in "${@:2}"; do
+		run=$1-$type base=gptq-none-${type//[!0-9]/}
+		recorded "$run" "$base"
+		step "\"\$PEERS\" -B ggml.py $type model.h5 $hessian -o $run.h5 >$run.stats &&" \
+			"tensor-diff --reference model.h5 $given $run.h5 | cut -f 1,7 >$run.report &&" \
+			"eval-ppl --tokens test.h5 $window --reference model.h5 $record $run.h5 >$run.tsv && rm $run.h5"
+		listed+=("ggml-$1	none	$type	@$run $base")
+	done
+}
+PEERS=$(type -P "${PEERS:-python3}" || true)
+export PEERS
+if "$PEERS" -c 'import h5py, importlib.util as u; u.find_spec("llama_cpp") or exit(1)' 2>/dev/null; then
+	link ggml.py "$lib/ggml.py"
+	theirs plain q2_K q3_K q4_K q5_K q6_K iq4_nl
+	theirs imatrix q2_K q3_K q4_K q5_K q6_K iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_xs iq4_nl
+elif [ $mode = make ]; then say "no h5py or llama_cpp in ${PEERS:-python3}, so no ggml; PEERS names another Python"; fi
+run_steps
+
+row() {	# row COLUMNS RUN BASE: with processor seconds and memory
+	local files bits
+	files_of "$2.stats"
+	bits=$(tail -qn 1 "${files[@]}" | awk '{ s += $7 } END { print s / NR }')
+	comparison "$1" "$2" "$3" "$bits" | tr -d '\n'
+	files_of "$2.usage"
+	[ -e "${files[0]}" ] || { printf '\t-\t-\n'; return; }	# no tool of ours
+	awk '{ mib = $2 > mib ? $2 : mib; s += $4 }
+		END { printf "\t%.1f\t%.0f\n", s / (NR ? NR : 1), mib }' "${files[@]}"
+}
+{ printf 'method\trotation\tcode\t@\tseconds\tMiB\n' && printf '%s\n' "${listed[@]}"; } |
+	tabulate frontier "bits_a_weight output_error ${compared#* * * }" row >/dev/null
+awk -f "$lib/frontier.awk" frontier.tsv frontier.tsv >"$part/frontier.tsv"
+table frontier
+plot frontier
