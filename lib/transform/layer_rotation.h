@@ -9,6 +9,7 @@
  * whose numbers are nearly Gaussian. The layer then stores W̃ and both rotations, so that its inputs and
  * outputs, the Hessians of the model and its basis stay what they are. R = diag(signs) H/√b, H of the largest
  * order b that divides the extent. Signs are those of a seed: layers with the same input have the same.
+ * Layers with the input of a router have none: the router is not quantized, and its input would be rotated.
  *
  * Calling sequence: layer_rotation_make(), layer_rotation_weight(), layer_rotation_hessian();
  * layer_rotation_free().

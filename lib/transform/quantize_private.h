@@ -15,7 +15,8 @@ void quantize_check_plain(const struct quantize *q, const struct method *m, cons
 	const char *layer, bool quantized);
 
 /* quantize_rotation.c */
-/* Whether the layer is known to be outside of blocks, where layers have no rotation. */
+/* Whether the layer is known to have no rotation: outside of blocks, or with the input of a router, which is
+ * never rotated. */
 bool quantize_unrotated(const struct layer_ref *layer);
 /* Fatal error if only some layers with the same input are rotated. f: with a configuration. */
 void quantize_check_rotations(const struct quantize *q, const struct filter *f);

@@ -8,7 +8,7 @@
 
 bool quantize_unrotated(const struct layer_ref *layer)
 {
-	return layer->stack && !layer_ref_row(layer);
+	return layer->stack && (!layer_ref_row(layer) || layer_ref_projection(layer) == PROJECTION_ROUTER);
 }
 
 /* Whether a layer of the model is rotated. */
