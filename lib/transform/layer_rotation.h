@@ -35,5 +35,8 @@ void layer_rotation_make(struct layer_rotation *r, size_t out, size_t in, uint64
 void layer_rotation_weight(struct layer_rotation *r, const struct linear *l);
 /* H̃, symmetric; free() it. */
 float *layer_rotation_hessian(const struct layer_rotation *r, size_t n, const float *h);
+/* H̃ + R_inᵀ (G - H) R_in of cross moments G, which is H̃ in every bit if G is H; free() it. rotated: H̃. */
+float *layer_rotation_cross(const struct layer_rotation *r, size_t n, const float *g, const float *h,
+	const float *rotated);
 void layer_rotation_free(struct layer_rotation *r);
 #endif

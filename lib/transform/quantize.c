@@ -76,9 +76,9 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 	return y;
 }
 
-/* Reads the layer into t. before: the n layers that precede it in the same run(). */
-static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
-	const struct part *part, const struct layer_ref *layer)
+/* Reads the layer into t. */
+static void begin_layer(struct quantize *q, struct quantized *t, const struct part *part,
+	const struct layer_ref *layer)
 {
 	const char *path = layer->path;
 	const struct method *m = t->method = quantize_method(q, path);
@@ -96,19 +96,30 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 	t->weight = q->reference ? reference_of(q, t, part) : l;
 	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
-	quantize_check_inputs(q, m, path, &t->inputs);
-	if (!z->needs_cross)
+	quantize_check_inputs(q, m, layer, &t->inputs);
+	if (!quantize_needs_cross(q, layer))
 		t->inputs.cross = NULL;		/* it is not read */
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
-	if (m->rotates && !quantize_unrotated(layer))
+}
+
+/* Prepares the quantizer, after all layers of the run() have their weights. before: the n layers that precede
+ * it. */
+static void prepare_layer(struct quantize *q, struct quantized *t, size_t n,
+	struct quantized *const before[n], const struct part *part)
+{
+	const struct method *m = t->method;
+
+	if (!m->quantizer->needs_cross)
+		t->inputs.cross = NULL;		/* QEP has read it */
+	if (m->rotates && !quantize_unrotated(&t->ref))
 		quantize_rotate(q, t, n, before, part);
 	t->inputs.order = order_of(q, t, n, before);
 	if (!t->main) {
-		t->codes = solver_codes(&m->solver, l->out, l->in);
+		t->codes = solver_codes(&m->solver, t->layer.linear.out, t->layer.linear.in);
 		layers_codes(&t->codes);
 	}
 	warn_off_device(q, part, t);
-	z->begin(t);
+	m->quantizer->begin(t);
 }
 
 /* Sets the layer's rounding of inputs. */
@@ -165,7 +176,8 @@ void quantize_release(struct quantize *q)
 		struct quantized *t = q->layer[i];
 
 		t->method->quantizer->free(t);
-		free(t->codes.memory), free(t->order), free(t->own), free(t->rotated);
+		free(t->codes.memory), free(t->order), free(t->own);
+		free(t->rotated), free(t->rotated_cross), free(t->corrected);
 		layer_rotation_free(&t->rotation);
 		layer_free(&t->layer), layer_free(&t->reference);
 		free(t);
@@ -232,8 +244,11 @@ static void quantize_some(struct quantize *q, struct queue *w, size_t n)
 		t[i] = xalloc(1, sizeof *t[i]);
 		t[i]->on_loss = show_loss;
 		t[i]->arg = w;
-		begin_layer(q, t[i], i, t, f->part, &w->layer[w->done + i]);
+		begin_layer(q, t[i], f->part, &w->layer[w->done + i]);
 	}
+	quantize_correct(q, n, t, f->part);
+	for (size_t i = 0; i < n; i++)
+		prepare_layer(q, t[i], i, t, f->part);
 	run_layers(n, t);
 	for (size_t i = 0; i < n; i++)
 		end_layer(q, f, t[i]);
@@ -353,7 +368,7 @@ void quantize_finished(void *arg, const struct filter *f)
 	filter_report(f, table_of(z, f));
 	q->done += list.n;
 	if (q->pass && !f->all_finished)
-		q->pass(q->arg, f->result);
+		q->pass(q->arg, f);
 	layer_list_free(&list);
 }
 

@@ -34,12 +34,13 @@ static void check_order(const struct quantize *q, const struct method *m, const 
 
 static void check_method(const struct quantize *q, const struct method *m, const char *layer)
 {
+	if ((m->quantizer->needs_cross || m->qep > 0) && !q->source.name)
+		misuse("--%s needs --hessian FILE with cross moments (hessian-accum --pair makes it), or "
+			"--sequential --tokens FILE%s%s", m->qep > 0 ? "qep" : "solver qronos",
+			layer ? ": " : "", layer ? layer : "");
 	if (m->quantizer->needs_hessian && !q->source.name)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
 			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
-	if (m->quantizer->needs_cross && !q->files.hessian)
-		misuse("--solver %s needs --hessian FILE with cross moments (hessian-accum --pair makes it)"
-			"%s%s", m->quantizer->name, layer ? ": " : "", layer ? layer : "");
 	if (m->solver.search > SEARCH_MSE && !q->source.name)
 		misuse("--scale-search %s needs --hessian FILE (hessian-accum makes it) or --sequential, "
 			"or use --scale-search mse%s%s", searches[m->solver.search],
@@ -66,15 +67,15 @@ const struct method *quantize_method(const struct quantize *q, const char *layer
 	return m;
 }
 
-void quantize_check_inputs(const struct quantize *q, const struct method *m, const char *layer,
+void quantize_check_inputs(const struct quantize *q, const struct method *m, const struct layer_ref *layer,
 	const struct second_moments *inputs)
 {
 	if (m->quantizer->takes_order && q->source.order_name && !inputs->order)
-		die("%s: %s/order: is missing", q->source.order_name, layer);
-	if (m->quantizer->needs_cross && inputs->hessian && !inputs->cross)
-		die("%s: %s/cross: is missing, expected hessian-accum --pair", q->source.name, layer);
+		die("%s: %s/order: is missing", q->source.order_name, layer->path);
+	if (inputs->hessian && !inputs->cross && quantize_needs_cross(q, layer))
+		die("%s: %s/cross: is missing, expected hessian-accum --pair", q->source.name, layer->path);
 	if (m->act_mode == INPUT_STATIC_TENSOR && inputs->hessian && !inputs->absmax)
-		die("%s: %s/absmax: is missing", q->source.name, layer);
+		die("%s: %s/absmax: is missing", q->source.name, layer->path);
 }
 
 void quantize_check_plain(const struct quantize *q, const struct method *m, const struct part *part,
@@ -126,7 +127,7 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 	if (m->quantizer->makes_branch)
 		out = outputs_of(w->f, layer, &in);
 	inputs = q->source.peek(q->source.arg, layer, in, method_needs_hessian(m));
-	quantize_check_inputs(q, m, path, &inputs);
+	quantize_check_inputs(q, m, layer, &inputs);
 	if (w->f->shard.n < 2)	/* otherwise the layer may belong to another shard */
 		quantize_check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
 	if (m->quantizer->check)

@@ -88,7 +88,12 @@ void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
 	for (size_t i = 0; i < n; i++)
 		if (before[i]->plain_hessian == t->plain_hessian) {
 			t->inputs.hessian = before[i]->inputs.hessian;
+			t->inputs.cross = before[i]->inputs.cross;
 			return;
 		}
 	t->inputs.hessian = t->rotated = layer_rotation_hessian(&t->rotation, l->in, t->plain_hessian);
+	if (t->inputs.cross)
+		t->inputs.cross = t->rotated_cross =
+			layer_rotation_cross(&t->rotation, l->in, t->inputs.cross, t->plain_hessian,
+				t->rotated);
 }
