@@ -38,18 +38,19 @@ struct settings {
 	bool sequential, resume, force_basis;
 	struct shard shard;
 	struct calibrate_text text;
-	struct selection layers;
+	struct selection layers, qep_skip;
 };
 
-static void check_dpq(const struct settings *set, unsigned reorder)
+static void check_dpq(const struct settings *set, unsigned reorder, double qep)
 {
 	if (set->order && (option_given("reorder") || option_given("key")))
 		misuse("--order FILE cannot be combined with --reorder or --key: each specifies an order");
-	option_without_effect(4, (struct option_without_effect[]){
+	option_without_effect(5, (struct option_without_effect[]){
 		{ !set->sequential, WINDOWS_NAMES " compute-type force-tokens memory",
 			"without --sequential" },
 		STRIDE_WITHOUT_EFFECT(set->text.windows.convention),
 		{ set->order, "reorder", "--order" },
+		{ !set->plan && !(qep > 0), "qep-skip", "no --qep" },
 		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
 	if (set->sequential && (set->hessian || set->order))
 		misuse("--sequential replaces --hessian, and --reorder replaces --order");
@@ -91,6 +92,10 @@ static void run_dpq(struct quantize *q, const struct settings *set, const struct
 	if (set->sequential)
 		sequential_close(&sequential);
 	filter_close(&f);
+	if (q->files.hessian)
+		part_close(q->files.hessian);
+	if (q->files.order)
+		part_close(q->files.order);
 }
 
 int main(int argc, char *argv[])
@@ -99,7 +104,8 @@ int main(int argc, char *argv[])
 	struct settings set = { .text.shard = { .i = 1, .n = 1 } };
 	struct method_options options = { 0 };
 	struct plan plan;
-	struct quantize q = { .plan = &plan, .layers = &set.layers, .kv = &set.text.kv };
+	struct quantize q = { .plan = &plan, .layers = &set.layers, .qep_skip = &set.qep_skip,
+		.kv = &set.text.kv };
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"Hessians of the layers, from hessian-accum" },
@@ -115,6 +121,8 @@ int main(int argc, char *argv[])
 		{ 0, "seed", OPTION_SIZE(&q.seed), "N", "signs of --layer-rotation", .default_value = "1" },
 		OPTION_KV_FORMAT(&set.text.kv),
 		METHOD_OPTIONS(&options),
+		{ 0, "qep-skip", OPTION_SELECTION(&set.qep_skip), "GLOB",
+			"--qep leaves out these layers (default: down projections)" },
 		{ .type = OPTION_HEADING,
 			.help = "Sequential calibration, in place of --hessian and --order" },
 		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "calibrate on quantized layers" },
@@ -133,7 +141,7 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	report_open(&report);
-	check_dpq(&set, q.reorder);
+	check_dpq(&set, q.reorder, options.method.qep);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a resumed run may report it */
 	plan = plan_read(set.plan, rows, &options);
 	const bool rounds = !plan.n && !method_needs_hessian(plan_method(&plan, NULL));
@@ -146,11 +154,7 @@ int main(int argc, char *argv[])
 		shard_warn(q.files.hessian);
 	q.files.order = option_has_effect("order") ? part_open(set.order, "order") : NULL;
 	run_dpq(&q, &set, &c, &report);
-	if (q.files.hessian)
-		part_close(q.files.hessian);
-	if (q.files.order)
-		part_close(q.files.order);
 	plan_free(&plan);
-	selection_free(&set.layers);
+	selection_free(&set.layers), selection_free(&set.qep_skip);
 	return 0;
 }

@@ -12,6 +12,7 @@ nll() { eval-ppl -q --tokens tokens.h5 --ctx 32 "$@" 2>/dev/null | sed -n 's/^nl
 kl() { eval-ppl -q --tokens tokens.h5 --ctx 32 --reference "$model" "$@" 2>/dev/null | sed -n 's/^kl[[:space:]]*//p'; }
 near() { awk -v a="$1" -v b="$2" -v by="$3" 'BEGIN { d = a - b; exit !(a > 0 && d < by && -d < by) }'; }
 less() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && a < b) }'; }
+runs() { [ "$(nll "$1")" ]; }
 error() { tensor-diff -q --reference "$model" --hessian h.h5 "$@" 2>/dev/null | awk '$1 == "all" { print $NF }'; }
 
 # --- rotations alone: a format of 8 bits in groups of 8 changes little, whatever the rotation ---
@@ -54,6 +55,21 @@ ok 'as a stream' h5diff --exclude-attribute / two.h5 joined.h5
 ok '--compensate none needs no Hessian' dpq-run -q --storage e8p --compensate none "$model" -o n.h5
 dpq --storage e8p --damp 0.1 --paths 4 --reorder full "$model" -o idle.h5
 ok 'options without effect' grep -q 'without effect here: .*--reorder.*--paths (a storage with codes' err
+
+# --- experts: the router is not rotated, so no layer with its input is ---
+for m in mixtral qwen2-moe qwen3-moe; do
+	moe=$top/tests/ref/$m.h5
+	hessian-accum -q --tokens tokens.h5 --ctx 32 "$moe" -o moe-h.h5
+	ok "$m in e8p" dpq-run -q --storage e8p --hessian moe-h.h5 "$moe" -o moe.h5
+	ok '... runs' runs moe.h5
+	ok '... with --sequential' dpq-run -q --storage e8p --sequential --tokens tokens.h5 --ctx 32 "$moe" -o moe.h5
+	ok '... runs' runs moe.h5
+	ok '... any storage that is rotated' dpq-run -q --storage uint8 --group 4 --compensate none \
+		--layer-rotation two-sided "$moe" -o moe.h5
+	ok '... computes the same' less "$(model=$moe; kl moe.h5)" 1e-3
+	is '... all layers are rotated but those with the input of the router' \
+		"$(py rotated moe.h5)" "$(py unrouted moe.h5)"
+done
 
 # --- what is refused ---
 no 'a Hessian is missing' 2 '--hessian FILE is needed' dpq-run -q --storage e8p "$model" -o x.h5

@@ -38,8 +38,8 @@ held mixtral gar:8 --storage int3 --group 8
 # x of both models equal: GPTQ, code for code, in any format, group and order
 for o in '--storage int3 --group 8 --reorder none' '--storage uint4 --group 8 --reorder gar' \
 	'--storage e2m1 --group channel --reorder full' '--compute e4m3fn --group 16' '--storage int2 --group tensor' \
-	'--storage int3 --group 8 --paths 4' '--storage uint3 --group 8 --turns 1' \
-	'--recipe inc --group 8 --static-groups'; do
+	'--storage int3 --group 8 --paths 4' '--storage int3 --group 8 --layer-rotation two-sided' \
+	'--storage uint3 --group 8 --turns 1' '--recipe inc --group 8 --static-groups'; do
 	for name in llama-gqa mixtral; do
 		# shellcheck disable=SC2086
 		dpq-run -q $o --hessian $name-same.h5 $name.h5 -o gptq.h5
@@ -63,6 +63,24 @@ for order in none full; do
 			py same_rows qep.h5 out.h5 order.h5
 	done
 done
+
+# QEP in the run of a solver is that of qep-correct
+for o in '' '--layer-rotation two-sided'; do
+	for damp in 1 0.01; do
+		# shellcheck disable=SC2086
+		dpq-run -q $o --storage int3 --group 8 --qep 0.5 --qep-damp $damp --hessian $h $m -o out.h5
+		# shellcheck disable=SC2086
+		qep-correct -q --alpha 0.5 --damp $damp --hessian $h $m |
+			dpq-run -q $o --storage int3 --group 8 --hessian $h -o qep.h5
+		ok "--qep-damp $damp $o: the codes of qep-correct and GPTQ" py same_codes qep.h5 out.h5
+	done
+done
+printf '*/up_proj qep=0\n*/down_proj qep=1\n' >plan
+dpq-run -q --storage int3 --group 8 --qep 0.5 --qep-skip '*/q_proj' --plan plan --hessian $h $m -o out.h5
+qep-correct -q --layers '*/[kvo]_proj' --layers '*/gate_proj' --skip none --hessian $h $m -o half.h5
+qep-correct -q --layers '*/down_proj' --alpha 1 --skip none --hessian $h half.h5 |
+	dpq-run -q --storage int3 --group 8 --hessian $h -o qep.h5
+ok '... layers without, by --qep-skip and by a plan' py same_codes qep.h5 out.h5
 
 dpq-run -q --solver qronos --group 8 --hessian $h $m -o whole.h5
 for how in '-j 1' '-j 3'; do
@@ -89,8 +107,6 @@ hessian-accum -q --tokens t.h5 --ctx 32 $m -o plain-h.h5
 no 'Hessians without cross moments' 1 'plain-h.h5: /model/layers/0/self_attn/q_proj/cross: is missing' \
 	dpq-run -q --solver qronos --group 8 --hessian plain-h.h5 $m -o no.h5
 no 'no Hessians' 2 'needs --hessian FILE|--hessian FILE is needed' dpq-run --solver qronos $m
-no '--sequential' 2 '--solver qronos needs --hessian FILE with cross moments' \
-	dpq-run --solver qronos --sequential --tokens t.h5 $m
 py spoil $h nan.h5
 no 'cross moments that are not finite' 1 'nan.h5: /model/layers/1/self_attn/o_proj/cross: holds a number that is not' \
 	dpq-run -q --solver qronos --group 8 --hessian nan.h5 $m -o no.h5

@@ -22,6 +22,8 @@ cp rotated.h5 unsigned.h5
 py remove unsigned.h5 "$up/output_signs"
 ok '... and without signs of outputs the result differs' \
 	sh -c "! awk 'BEGIN { d = $(nll unsigned.h5) - $(nll "$model"); exit !(d < 1e-3 && -d < 1e-3) }'"
+py ones unsigned.h5 ones.h5 "$up"
+is '... which are 1 then' "$(nll ones.h5)" "$(nll unsigned.h5)"
 
 # --- tools that support rotations ---
 dpq-run -q --compensate none --storage uint4 --group 4 rotated.h5 -o q.h5

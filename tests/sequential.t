@@ -10,8 +10,9 @@ ref=$top/tests/ref llama=$top/tests/ref/llama-gqa.h5
 
 py make
 
-# definition OUT MODEL ORDER[:KEY] STAGES OPTION...: a stage is a list of layers, with :GROUP if it is not 8
-calib='--tokens tokens.h5' window='--ctx 50 --convention bos' type=
+# definition OUT MODEL ORDER[:KEY] STAGES OPTION...: a stage is a list of layers, with :GROUP if it is not 8. $pair: the
+# option of the unquantized model
+calib='--tokens tokens.h5' window='--ctx 50 --convention bos' type='' pair=
 definition() {
 	out=$1 order=${3%:*} key=${3#"${3%:*}"} stages=$4
 	cp "$2" now.h5
@@ -21,7 +22,7 @@ definition() {
 		[ "$group" ] || group=8
 		# shellcheck disable=SC2086
 		{
-			hessian-accum -q -j 1 $calib $window $type $layers now.h5 -o stage-h.h5 &&
+			hessian-accum -q -j 1 $calib $window $type $pair $layers now.h5 -o stage-h.h5 &&
 			gar-order -q -j 1 --order $order ${key:+--key ${key#:}} --group "${group#:}" stage-h.h5 \
 				-o stage-o.h5 &&
 			dpq-run -q -j 1 --hessian stage-h.h5 --order stage-o.h5 "$@" $layers now.h5 -o next.h5 &&
@@ -80,6 +81,21 @@ sequential kv-option.h5 "$llama" none --group 8 --kv-format uint2:4 \
 	$(echo "$llama_stages" | grep /0/ | tr ', ' '\n\n' | sed 's/^/--layers /')
 echo "kv-option.h5 $held.h5 7" >>pairs; echo '... by the option' >>names
 
+# QEP and Qronos: cross moments with the inputs of the unquantized model
+pair="--pair $llama"
+held 'Qronos' "$llama" gar "$llama_stages" --storage int3 --solver qronos
+held 'Qronos between rotations' "$llama" none "$few_stages" --storage int3 --solver qronos --layer-rotation two-sided
+held 'QEP, inputs by token in 8 bits' "$llama" gar "$llama_stages" --storage int3 --qep 0.5 \
+	--act-format int8 --act-mode dynamic-token
+held 'QEP of all layers and round to nearest' "$llama" none "$few_stages" --storage int3 --qep 1 --qep-damp 0.1 \
+	--qep-skip none --compensate none
+held 'QEP and E8P' "$llama" none "$few_stages" --storage e8p --qep 0.5
+pair="--pair $ref/neox-parallel.h5"
+held 'Qronos in parallel blocks, and of the head' "$ref/neox-parallel.h5" gar "$neox_stages embed_out" --solver qronos
+pair="--pair kv.h5"
+held 'Qronos of a model with keys and values in 2 bits' kv.h5 none "$few_stages" --solver qronos
+pair=
+
 # layers that are kept, not selected or in other groups, embeddings and the head
 cat >plan.txt <<'P'
 */0/*/up_proj	keep
@@ -115,6 +131,22 @@ held 'experts only' "$ref/mixtral.h5" gar "$(c='' experts w1 w3) $(c='' experts 
 ok '... have a prior' \
 	sh -c 'hessian-accum -q --tokens sparse.h5 --ctx 20 "$1" -o sparse-h.h5 &&
 		h5ls -r sparse-h.h5 | grep -q experts/0/w1/prior/count' x "$ref/mixtral.h5"
+pair="--pair $ref/mixtral.h5"
+held '... Qronos' "$ref/mixtral.h5" gar "$(c='' experts w1 w3) $(c='' experts w2)" --storage int3 --solver qronos
+calib='--tokens tokens.h5'
+a=model/layers/@/self_attn e=model/layers/1/mlp
+shared=$(stages $a/q_proj,$a/k_proj,$a/v_proj $a/o_proj)
+sparse=$(for p in gate up down; do for i in 0 1 2 3 4; do echo $e/experts/$i/${p}_proj; done; done)
+pair="--pair $ref/qwen2-moe.h5"
+held 'Qronos of all layers of a block with experts and a shared expert' "$ref/qwen2-moe.h5" gar \
+	"$(echo "$shared" | grep /1/) $e/shared_expert/gate_proj,$e/shared_expert/up_proj $e/shared_expert/down_proj \
+	$(echo "$sparse" | grep -v down | paste -sd,) $(echo "$sparse" | grep down | paste -sd,)" \
+	--storage int3 --solver qronos
+held '... QEP' "$ref/qwen2-moe.h5" gar \
+	"$(echo "$shared" | grep /1/) $e/shared_expert/gate_proj,$e/shared_expert/up_proj $e/shared_expert/down_proj \
+	$(echo "$sparse" | grep -v down | paste -sd,) $(echo "$sparse" | grep down | paste -sd,)" \
+	--storage int3 --qep 0.5 --qep-skip none
+pair=
 calib='--tokens tokens.h5' window='--ctx 50 --convention bos'
 
 py same_layers <pairs >results
@@ -131,6 +163,14 @@ dpq-run -q --hessian h.h5 --order o.h5 --group 8 --compute e4m3fn "$llama" -o sh
 echo '2.h5 shot.h5 14' | py same_layers | tr ' ' '\n' >differ
 ok 'one-shot Hessians give other codes' grep -q 0/self_attn/o_proj/codes differ
 is '... except for layers without a quantized layer before them' "$(grep -c '0/self_attn/[qkv]_proj' differ)" 0
+sequential gptq.h5 "$llama" gar --storage int3 --group 8
+for o in '--solver qronos' '--qep 1'; do
+	# shellcheck disable=SC2086
+	sequential x.h5 "$llama" gar --storage int3 --group 8 $o
+	echo 'x.h5 gptq.h5 14' | py same_layers | tr ' ' '\n' >differ
+	is "with $o the first input has no error, and its layers are those of GPTQ" \
+		"$(grep -c '0/self_attn/[qkv]_proj' differ)$(grep -c 0/self_attn/o_proj/codes differ)" 01
+done
 
 # the same bytes with other threads, memory and streams
 model-import -q "$top/tests/tiny" -o tiny.h5
@@ -154,6 +194,17 @@ is 'the history has the options that change the result, and the history of the t
 	'--reorder gar --group 8 --compute e4m3fn --sequential --ctx 16
 history:tokens history:tokens:model'
 
+# the same with a second pass of the unquantized layers
+s="$s --storage int3 --solver qronos"
+# shellcheck disable=SC2086
+{
+	dpq-run -q $s -j 1 tiny.h5 -o one.h5
+	dpq-run -q $s -j 2 --memory 0 tiny.h5 -o two.h5
+	dpq-run -q $s <stream >three.h5
+}
+ok 'Qronos: the same bytes on two threads, with hidden states in a file' cmp one.h5 two.h5
+ok '... from a stream' cmp one.h5 three.h5
+
 # options that exclude each other, or have no effect
 no '--sequential with --hessian' 2 \
 	'replaces --hessian' dpq-run --sequential --tokens text.h5 --hessian h.h5 tiny.h5 -o bad.h5
@@ -173,6 +224,16 @@ warns 'rounding to nearest needs no calibration' '.-sequential, --ctx .it serves
 	dpq-run --compensate none --group 8 --sequential --tokens text.h5 --ctx 16 tiny.h5 -o x.h5
 is '... and --sequential does not change the result' "$(echo 'x.h5 plain.h5 14' | py same_layers; history x.h5)" "same
 $(history plain.h5)"
+no 'QEP without a calibration' 2 '--qep needs --hessian FILE with cross moments' \
+	dpq-run --qep 0.5 --compensate none tiny.h5 -o bad.h5
+no 'QEP of a calibration without cross moments' 1 'h.h5: /model/layers/0/self_attn/q_proj/cross: is missing' \
+	dpq-run -q --qep 0.5 --group 8 --hessian h.h5 "$llama" -o bad.h5
+no 'QEP and Qronos' 2 '--qep: --solver qronos compensates the error of inputs too' \
+	dpq-run --sequential --tokens text.h5 --qep 0.5 --solver qronos tiny.h5 -o bad.h5
+warns 'settings of QEP without it' '.-qep-damp .no --qep.' \
+	dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --qep-damp 1 tiny.h5 -o x.h5
+warns 'layers without QEP, without QEP' '.-qep-skip .no --qep.' \
+	dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --qep-skip none tiny.h5 -o x.h5
 no 'static scales without a calibration' 2 'need --hessian FILE or --sequential' \
 	dpq-run --storage e4m3fn --compensate none --act-format e4m3fn tiny.h5 -o bad.h5
 

@@ -221,29 +221,26 @@ struct in_step {
 	struct calibration *k;
 	struct forward *forward;
 	const struct part *part;
+	void (*run)(void *arg, struct forward *f);
+	void *arg;
 	bool begun, ended;		/* the part of the model; it has the head */
 };
 
-/* Takes the windows through a block of both models. */
-static void run_both(void *arg, struct forward *f)
+static void run_block(void *arg, struct forward *f)
 {
 	const struct in_step *s = arg;
-	const struct observer own = calibrate_observer(s->k), other = cross_observer(s->k->cross);
-	const struct run *pair = s->k->pair;
 
 	if (!s->begun)
-		die("%s: block %zu is missing; %s has it", part_name(pair->part), f->blocks,
+		die("%s: block %zu is missing; %s has it", part_name(s->k->pair->part), f->blocks,
 			part_name(s->part));
-	forward_stages(2, (struct forward *const[]){ f, pair->forward },
-		(struct stage){ PROJECTION_QKV, PROJECTIONS },
-		(const struct observer *const[]){ &own, &other });
+	s->run(s->arg, f);
 }
 
 static void run_model(struct in_step *s)
 {
 	const struct observer observer = calibrate_observer(s->k);
 
-	s->ended = forward_blocks(s->forward, s->part, &observer, run_both, s);
+	s->ended = forward_blocks(s->forward, s->part, &observer, run_block, s);
 }
 
 /* Called with the block of the pair: reads that of the model too. */
@@ -256,19 +253,33 @@ static void with_block(void *arg, struct forward *pair)
 	run_model(s);
 }
 
-/* Runs the part of both models. Returns whether it has the heads. */
-static bool observe_both(struct calibration *k, struct forward *f, const struct part *part)
+bool calibrate_blocks(struct calibration *k, struct forward *f, const struct part *part,
+	void (*run)(void *arg, struct forward *f), void *arg)
 {
-	struct in_step s = { k, f, part, false, false };
+	struct in_step s = { k, f, part, run, arg, !k->pair, false };
 	const struct run *pair = k->pair;
-	const bool ended = forward_blocks(pair->forward, pair->part, NULL, with_block, &s);
+	bool ended;
 
+	if (!pair) {
+		run_model(&s);
+		return s.ended;
+	}
+	ended = forward_blocks(pair->forward, pair->part, NULL, with_block, &s);
 	if (!s.begun)
 		run_model(&s);
 	if (ended != s.ended)
 		die("%s: ends before the other model, %s", part_name(ended ? pair->part : part),
 			part_name(ended ? part : pair->part));
 	return ended;
+}
+
+void calibrate_stage(struct calibration *k, struct forward *f, struct stage stage)
+{
+	const struct observer own = calibrate_observer(k);
+	const struct observer other = k->cross ? cross_observer(k->cross) : own;
+
+	forward_stages(k->pair ? 2 : 1, (struct forward *const[]){ f, k->pair ? k->pair->forward : NULL },
+		stage, (const struct observer *const[]){ &own, &other });
 }
 
 /* Σ z xᵀ of the head, whose inputs are the hidden states now. */
@@ -294,12 +305,11 @@ static void run_head(struct forward *f, const struct part *part, const struct ob
 	head_free(&head);
 }
 
-void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)
+void calibrate_head(struct calibration *k, struct forward *f, const struct part *part)
 {
 	const struct observer observer = calibrate_observer(k);
 	const struct layer_ref last = layer_ref_head(f->config);
-	const bool ended = k->pair ? observe_both(k, f, part) : forward_part(f, part, &observer);
-	struct sums *head = ended ? calibrate_find(k, &last) : NULL;
+	struct sums *head = calibrate_find(k, &last);
 
 	if (!head)
 		return;
@@ -308,6 +318,18 @@ void calibrate_observe(struct calibration *k, struct forward *f, const struct pa
 		run_head(k->pair->forward, k->pair->part, NULL);
 		cross_head(k, f, head);
 	}
+}
+
+/* Takes the windows through a block. */
+static void run_whole(void *arg, struct forward *f)
+{
+	calibrate_stage(arg, f, (struct stage){ PROJECTION_QKV, PROJECTIONS });
+}
+
+void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part)
+{
+	if (calibrate_blocks(k, f, part, run_whole, k))
+		calibrate_head(k, f, part);
 }
 
 struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer)

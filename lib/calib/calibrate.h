@@ -87,7 +87,17 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 /* Also sums Σ z xᵀ, with z of the pair, whose current part is the same. */
 void calibrate_pair(struct calibration *k, struct run *pair);
 struct observer calibrate_observer(struct calibration *k);
-/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs in step. */
+/*
+ * calibrate_observe(): runs the part of the model and sums; runs the head too if it is selected. A pair runs
+ * in step. Its steps, for a caller that changes a block between its stages: calibrate_blocks() calls run() for
+ * each block, as forward_blocks() does, and returns whether the part has the head; run() calls
+ * calibrate_stage() for the stages whose inputs are summed, and afterwards takes each model to the end of the
+ * block; then calibrate_head() sums the input of the head, if it is selected.
+ */
+bool calibrate_blocks(struct calibration *k, struct forward *f, const struct part *part,
+	void (*run)(void *arg, struct forward *f), void *arg);
+void calibrate_stage(struct calibration *k, struct forward *f, struct stage stage);
+void calibrate_head(struct calibration *k, struct forward *f, const struct part *part);
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /* The sums of a layer, or NULL. Sums of an expert may have no tokens. */
 struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer);

@@ -79,12 +79,15 @@ static void on_input(void *arg, size_t block, enum projection_name p, const stru
 static size_t extra_tokens(void *arg, size_t block, size_t expert, int set, const int32_t **token)
 {
 	const struct cross *c = arg;
-	const size_t i = config_input(c->config, block, PROJECTION_EXPERT_DOWN, expert);
+	const size_t down = config_input(c->config, block, PROJECTION_EXPERT_DOWN, expert);
+	const size_t gate_up = config_input(c->config, block, PROJECTION_EXPERT_GATE_UP, expert);
+	/* the same tokens; a stage holds one of them */
+	const struct held *h = &c->held[c->held[down].rows ? down : gate_up];
 
 	if (set == FIRST)
-		return c->held_extra[i].rows;
-	*token = c->held[i].token;
-	return c->held[i].rows;
+		return c->held_extra[down].rows;
+	*token = h->token;
+	return h->rows;
 }
 
 static void on_extra_input(void *arg, size_t block, enum projection_name p, size_t expert, int set,

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
@@ -213,6 +214,7 @@ void moments_add_cross(struct moments *h, size_t windows, size_t tokens,
 	const float z[windows][tokens][h->in], const float x[windows][tokens][h->in])
 {
 	moments_drop(h);
+	h->differ = h->differ || memcmp(z, x, windows * tokens * sizeof **x);
 	linalg_cross(windows, tokens, h->in, (double (*)[h->in])h->cross, z, x);
 }
 
@@ -229,6 +231,7 @@ void moments_add_hessian(struct moments *h, const char *file, const char *layer,
 	if (!h->cross && other->cross)
 		die("%s: %s/cross: is in this file, and not in all others (--pair)", file, layer);
 	moments_drop(h);
+	h->differ |= h->cross && memcmp(other->cross, other->sum, n * n * sizeof *other->sum);
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i; j < n; j++)
@@ -295,12 +298,12 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 			linalg_mirror(n, (float (*)[n])h->hessian, (const double (*)[n])h->sum);
 		}
 		check_finite(n, (const float (*)[n])h->hessian, file, layer);
-		h->crossed = h->cross ? rounded_cross(h, file, layer) : NULL;
+		h->crossed = h->cross && h->differ ? rounded_cross(h, file, layer) : NULL;
 		for (size_t i = 0; i < n; i++)
 			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
 	}
-	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->crossed, h->absmax, h->mean_abs,
-		h->fourth, h->histogram };
+	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->crossed ? h->crossed : h->cross ?
+		h->hessian : NULL, h->absmax, h->mean_abs, h->fourth, h->histogram };
 }
 
 void moments_drop(struct moments *h)
@@ -316,6 +319,7 @@ void moments_join(struct moments *h, const struct moments *other)
 
 	assert(!h->on_device && !other->on_device);	/* such sums have one modality and no prior */
 	moments_drop(h);
+	h->differ |= other->differ;
 	#pragma omp parallel for num_threads(threads) schedule(static)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = i; h->sum && j < n; j++)

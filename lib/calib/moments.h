@@ -25,6 +25,7 @@ struct moments {
 	double *sum;			/* [in][in], the upper triangle; NULL: not summed */
 	double *absolute, *fourth;	/* [in] Σ |x|, Σ x⁴ */
 	double *cross;			/* [in][in] Σ z xᵀ; NULL: not summed */
+	bool differ;			/* a z that was added differs from its x */
 	float *absmax;			/* [in] */
 	int64_t *histogram;		/* [HISTOGRAM_BINS] (calib/histogram.h) */
 	size_t splits;			/* columns that maximum and histogram leave out */
@@ -46,7 +47,8 @@ void moments_fetch(struct moments *h);
 void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in]);
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in]);
-/* Adds to Σ z xᵀ; the other sums have the same rows x already. */
+/* Adds to Σ z xᵀ; the other sums have the same rows x already. If all z are equal to x in every bit, Σ z xᵀ
+ * is Σ x xᵀ in every bit too. */
 void moments_add_cross(struct moments *h, size_t windows, size_t tokens,
 	const float z[windows][tokens][h->in], const float x[windows][tokens][h->in]);
 /* Adds the Hessian of a layer from a file. file, layer: for messages. An absent member is a fatal error. */

@@ -218,7 +218,8 @@ static void show_expert(const struct experts_pass *p, struct buffers *b, enum pr
 			p->r->token + p->r->start[expert], projection_rotate(s, n, x, &b->input));
 }
 
-/* Calls the observer with the inputs of both projections of an expert for a set of extra tokens. */
+/* Calls the observer with the inputs of both projections of an expert for a set of extra tokens; only with
+ * that of gate and up, if the run ends there. */
 static void show_extra(const struct experts_pass *p, struct buffers *b, size_t expert, int set)
 {
 	const struct projection *gate_up = &p->e->of[expert][GATE_UP], *down = &p->e->of[expert][DOWN];
@@ -236,9 +237,10 @@ static void show_extra(const struct experts_pass *p, struct buffers *b, size_t e
 		if (modality)
 			modality[i] = p->modality[token[i]];
 	}
-	if (n) {
+	if (n)
 		o->on_extra_input(o->arg, p->e->block, PROJECTION_EXPERT_GATE_UP, expert, set, n, width,
 			projection_rotate(gate_up, n, x, &b->input));
+	if (n && p->to != PROJECTION_EXPERT_GATE_UP) {
 		run_gate_up(p, b, expert, &extra, x);
 		o->on_extra_input(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, set, n, down->in,
 			projection_rotate(down, n, b->middle, &b->input));
@@ -258,11 +260,10 @@ static void run_expert(const struct experts_pass *p, struct buffers *b, size_t e
 
 	if (p->to != PROJECTION_EXPERT_DOWN)
 		show_expert(p, b, PROJECTION_EXPERT_GATE_UP, expert, n, x);
-	if (p->to == PROJECTION_EXPERT_GATE_UP)
-		return;
-	if (n)
+	if (n && p->to != PROJECTION_EXPERT_GATE_UP) {
 		run_gate_up(p, b, expert, &own, x);
-	show_expert(p, b, PROJECTION_EXPERT_DOWN, expert, n, b->middle);
+		show_expert(p, b, PROJECTION_EXPERT_DOWN, expert, n, b->middle);
+	}
 	if (n && p->to == PROJECTIONS)
 		projection_apply(down, &own, 0, n, down->out, (float (*)[down->out])x,
 			(const float (*)[down->in])b->middle, &b->input, NULL, false);

@@ -63,19 +63,41 @@ void layer_rotation_weight(struct layer_rotation *r, const struct linear *l)
 	r->linear = (struct linear){ .out = m, .in = n, .weight = r->weight };
 }
 
-float *layer_rotation_hessian(const struct layer_rotation *r, size_t n, const float *h)
+/* R_inᵀ X R_in; free() it. */
+static float *rotate_both(const struct layer_rotation *r, size_t n, const float *x)
 {
 	float (*a)[n] = xalloc(n, sizeof *a), (*b)[n] = xalloc(n, sizeof *b);
 
-	transpose(n, n, a, (const float (*)[n])h);
+	transpose(n, n, a, (const float (*)[n])x);
 	rotate(&r->in, n, n, a);
 	transpose(n, n, b, (const float (*)[n])a);
 	rotate(&r->in, n, n, b);
+	free(a);
+	return b[0];
+}
+
+float *layer_rotation_hessian(const struct layer_rotation *r, size_t n, const float *h)
+{
+	float *y = rotate_both(r, n, h);
+
 	for (size_t i = 0; i < n; i++)		/* symmetric in every bit */
-		for (size_t j = 0; j < n; j++)
-			a[i][j] = i < j ? b[i][j] : b[j][i];
-	free(b);
-	return a[0];
+		for (size_t j = 0; j < i; j++)
+			y[i * n + j] = y[j * n + i];
+	return y;
+}
+
+float *layer_rotation_cross(const struct layer_rotation *r, size_t n, const float *g, const float *h,
+	const float *rotated)
+{
+	float *c = xalloc(n * n, sizeof *c), *y;
+
+	for (size_t i = 0; i < n * n; i++)
+		c[i] = g[i] - h[i];
+	y = rotate_both(r, n, c);
+	for (size_t i = 0; i < n * n; i++)
+		y[i] += rotated[i];
+	free(c);
+	return y;
 }
 
 void layer_rotation_free(struct layer_rotation *r)

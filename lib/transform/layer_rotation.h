@@ -9,6 +9,7 @@
  * whose numbers are nearly Gaussian. The layer then stores W̃ and both rotations, so that its inputs and
  * outputs, the Hessians of the model and its basis stay what they are. R = diag(signs) H/√b, H of the largest
  * order b that divides the extent. Signs are those of a seed: layers with the same input have the same.
+ * Layers with the input of a router have none: the router is not quantized, and its input would be rotated.
  *
  * Calling sequence: layer_rotation_make(), layer_rotation_weight(), layer_rotation_hessian();
  * layer_rotation_free().
@@ -34,5 +35,8 @@ void layer_rotation_make(struct layer_rotation *r, size_t out, size_t in, uint64
 void layer_rotation_weight(struct layer_rotation *r, const struct linear *l);
 /* H̃, symmetric; free() it. */
 float *layer_rotation_hessian(const struct layer_rotation *r, size_t n, const float *h);
+/* H̃ + R_inᵀ (G - H) R_in of cross moments G, which is H̃ in every bit if G is H; free() it. rotated: H̃. */
+float *layer_rotation_cross(const struct layer_rotation *r, size_t n, const float *g, const float *h,
+	const float *rotated);
 void layer_rotation_free(struct layer_rotation *r);
 #endif

@@ -130,9 +130,9 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 			compensates[s->compensate], o->solver ? " --solver " : "",
 			o->solver ? method_solvers[o->solver] : "");
 	m.rotates = given(arg, "layer-rotation") ? o->two_sided : m.quantizer->rotates;
-	if (m.rotates && m.quantizer->needs_cross)
-		misuse("--layer-rotation two-sided: --solver %s has no rotation of layers, expected "
-			"--layer-rotation none", m.quantizer->name);
+	if (m.qep > 0 && m.quantizer->needs_cross)
+		misuse("--qep: --solver %s compensates the error of inputs too, expected one of both",
+			m.quantizer->name);
 	if (m.rotates && m.act_mode == INPUT_STATIC_TENSOR)
 		misuse("--layer-rotation two-sided: static scales are those of inputs before the rotation; "
 			"expected --act-mode dynamic-token or none, or --layer-rotation none");
@@ -190,6 +190,7 @@ void method_without_effect(const struct method_options *o, bool act_mode,
 		{ !act_mode || m->act_mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
 		{ s->storage.scales, "scale-dtype", "a storage with its own" },
 		{ !is_coarser(o), "scale-bits", "scales have no more" },
+		{ !(m->qep > 0), "qep-damp", "no --qep" },
 	};
 
 	memcpy(row, rows, sizeof rows);
@@ -197,7 +198,7 @@ void method_without_effect(const struct method_options *o, bool act_mode,
 
 bool method_needs_hessian(const struct method *m)
 {
-	return m->quantizer->needs_hessian || m->act_mode == INPUT_STATIC_TENSOR ||
+	return m->quantizer->needs_hessian || m->qep > 0 || m->act_mode == INPUT_STATIC_TENSOR ||
 		searches_hessian(&m->solver);
 }
 

@@ -15,6 +15,7 @@ struct method {
 	struct branch_settings branch;	/* of a quantizer with a branch; main: `solver`; rank 0: default */
 	bool keep;			/* the layer is not changed */
 	bool rotates;			/* its inputs and outputs are rotated (transform/layer_rotation.h) */
+	double qep, qep_damp;		/* α and λ/mean of QEP (solver/correct.h); α = 0: none */
 	bool inputs_given;		/* act_mode is set; false: the model's rounding of inputs stays */
 	bool inputs_follow;		/* it is set only because a compute format is given */
 	enum input_mode act_mode;
@@ -69,6 +70,10 @@ char *method_branch_form(const void *format);
 		"which errors later columns compensate", .default_value = "both" }, \
 	{ 0, "solver", OPTION_CHOICE(&(o)->solver, method_solvers), NULL, \
 		"qronos: also compensates input errors", .default_value = "gptq" }, \
+	{ 0, "qep", OPTION_REAL(&(o)->method.qep), "ALPHA", \
+		"share of QEP's correction for input errors", .default_value = "0", .max = 1 }, \
+	{ 0, "qep-damp", OPTION_REAL(&(o)->method.qep_damp), "LAMBDA", \
+		"damping of QEP, times mean diagonal", .default_value = "1", .max = 1e6 }, \
 	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \
@@ -126,7 +131,7 @@ void method_check(const struct method_options *o);
 /* Warns if the option's format is easily mistaken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_WITHOUT_EFFECT = 11 };
+enum { METHOD_WITHOUT_EFFECT = 12 };
 /* Options without effect under the other options; the first rows are those that the quantizer does not read.
  * act_mode: whether --act-mode was given. */
 void method_without_effect(const struct method_options *o, bool act_mode,

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* qep.c -- see qep.h */
 #include "transform/qep.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/report.h"
-#include "base/size.h"
-#include "base/thread.h"
 #include "calib/hessian.h"
 #include "model/calibrated.h"
 #include "model/layer.h"
 #include "model/layer_list.h"
-#include "solver/correct.h"
+#include "transform/corrected.h"
 #include "transform/layers.h"
-
-enum { FEW = 1 << 16 };		/* weights, up to which one thread is faster */
 
 static const struct report_column columns[] = {
 	{ "change", REPORT_GEOMETRIC }, { "lambda", REPORT_MAX }, { "dead", REPORT_SUM },
@@ -24,12 +19,12 @@ static const struct report_column columns[] = {
 enum { COLUMNS = sizeof columns / sizeof *columns };
 static const struct report_table table = { .column = columns, .columns = COLUMNS };
 
-static bool is_skipped(const struct qep *q, const struct layer_ref *layer)
+bool qep_skips(const struct selection *skip, const struct layer_ref *layer)
 {
 	const enum projection_name p = layer->stack ? layer_ref_projection(layer) : PROJECTION_NONE;
 
-	if (q->skip->n)
-		return selection_names(q->skip, layer->path);
+	if (skip->n)
+		return selection_names(skip, layer->path);
 	return p == PROJECTION_DOWN || p == PROJECTION_SHARED_DOWN || p == PROJECTION_EXPERT_DOWN;
 }
 
@@ -37,7 +32,7 @@ static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 {
 	const struct qep *q = arg;
 
-	if (is_skipped(q, layer))
+	if (qep_skips(q->skip, layer))
 		return;
 	hessian_find(q->hessian, layer->path, in);
 	if (!layer_has(q->hessian, layer->path, "cross"))
@@ -92,31 +87,6 @@ static void make(const struct qep *q, struct shared *s, const char *path, size_t
 	part_drop(q->hessian);
 }
 
-/* A layer, its corrected weight, and Σ (w* - w)² and Σ w² of each tile of rows. */
-struct corrected {
-	const struct linear *from;
-	float *weight;
-	double (*sum)[2];
-};
-
-static void correct_rows(const struct corrected *t, const struct shared *s, double share, size_t row)
-{
-	const size_t n = t->from->in, rows = min(CORRECT_ROWS, t->from->out - row);
-	float *old = xalloc(rows, n * sizeof *old), *w = t->weight + row * n;
-	double *buffer = xalloc(correct_buffer(n, rows), 1), *sum = t->sum[row / CORRECT_ROWS];
-
-	linear_weight(t->from, row, rows, (float (*)[n])old);
-	memcpy(w, old, rows * n * sizeof *w);
-	correct_apply(&s->correction, share, rows, (float (*)[n])w, buffer);
-	for (size_t i = 0; i < rows * n; i++) {
-		const double change = (double)w[i] - (double)old[i];
-
-		sum[0] += change * change;
-		sum[1] += (double)old[i] * (double)old[i];
-	}
-	free(old), free(buffer);
-}
-
 static void check_plain(const struct part *part, const struct layer *l)
 {
 	if (!l->linear.weight)
@@ -129,42 +99,23 @@ static void check_plain(const struct part *part, const struct layer *l)
 		die("%s: %s: has a branch, expected a layer before fbq-run", part_name(part), l->path);
 }
 
-/* Returns √(Σ (w* - w)²/Σ w²). */
-static double correct_weight(const struct qep *q, const struct shared *s, struct corrected *t)
-{
-	const struct linear *l = t->from;
-	const size_t tiles = ceil_div(l->out, CORRECT_ROWS);
-	double sum[2] = { 0 };
-
-	t->sum = xalloc(tiles, sizeof *t->sum);
-	#pragma omp parallel for num_threads(threads) if (l->out * l->in > FEW) schedule(dynamic)
-	for (size_t i = 0; i < tiles; i++)
-		correct_rows(t, s, q->share, i * CORRECT_ROWS);
-	for (size_t i = 0; i < tiles; i++)
-		sum[0] += t->sum[i][0], sum[1] += t->sum[i][1];
-	free(t->sum);
-	return sqrt(sum[0] / sum[1]);
-}
-
 static void correct_layer(struct qep *q, const struct filter *f, struct shared *s, const char *path)
 {
 	struct layer layer = layer_read(f->part, path, 0, 0);
 	struct linear *l = &layer.linear;
 	const size_t numbers = l->out * l->in;
-	const struct linear before = *l;
-	struct corrected t = { .from = &before };
+	float *weight = xalloc(numbers, sizeof *weight);
 	double change;
 	void *half = NULL;
 
 	check_plain(f->part, &layer);
 	make(q, s, path, l->in);
-	t.weight = xalloc(numbers, sizeof *t.weight);
-	change = correct_weight(q, s, &t);
-	l->weight = t.weight;
+	change = corrected_weight(&s->correction, q->share, l, weight);
+	l->weight = weight;
 	l->weight_type = q->dtype;
 	if (q->dtype != HALF_NONE) {
 		half = xalloc(numbers, half_size(q->dtype));
-		half_narrow(numbers, half, t.weight, q->dtype);
+		half_narrow(numbers, half, weight, q->dtype);
 		l->weight = half;
 	}
 	if (!half_finite(numbers, l->weight, q->dtype))
@@ -174,7 +125,7 @@ static void correct_layer(struct qep *q, const struct filter *f, struct shared *
 		(double)(l->in - s->correction.live) });
 	layer_write(f->out, f->part, path, l);
 	q->done++;
-	free(t.weight), free(half);
+	free(weight), free(half);
 	layer_free(&layer);
 }
 
@@ -193,7 +144,7 @@ void qep_part(void *arg, const struct filter *f)
 		const char *path = list.layer[i].path;
 
 		progress_part(path, part_index(f->part), part_count(f->part), i, list.n);
-		if (is_skipped(q, &list.layer[i]))
+		if (qep_skips(q->skip, &list.layer[i]))
 			q->skipped++;
 		else
 			correct_layer(q, f, &shared, path);

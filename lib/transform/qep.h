@@ -10,9 +10,11 @@
  */
 #ifndef TRANSFORM_QEP_H
 #define TRANSFORM_QEP_H
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/selection.h"
 #include "model/filter.h"
+#include "model/layer_ref.h"
 #include "num/half.h"
 
 struct qep {
@@ -24,6 +26,9 @@ struct qep {
 	size_t done;			/* layers so far */
 	size_t skipped;			/* selected layers that were left out */
 };
+
+/* Whether a layer is left as it is. skip without a pattern: down projections. */
+bool qep_skips(const struct selection *skip, const struct layer_ref *layer);
 
 /* Fatal error if no layer is selected, or if a selected one has no Hessian or cross moments; as far as the
  * first part, which must have been read, determines the layers. */

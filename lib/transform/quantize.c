@@ -13,210 +13,8 @@
 #include "model/layer_list.h"
 #include "model/shard_file.h"
 #include "transform/layers.h"
+#include "transform/quantize_private.h"
 #include "transform/reorder.h"
-
-static char *group_name(double group)
-{
-	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
-}
-
-/* A group-aware order fits only the group that it was made for. layer NULL: the method of the options, for
- * all. */
-static void check_order(const struct quantize *q, const struct method *m, const char *layer)
-{
-	const struct part *order = q->files.order;
-	char *kind = part_text(order, "/", "order");
-	const bool gar = kind && !strcmp(kind, "gar");
-	const double group = part_number(order, "/", "group", -2);
-
-	free(kind);
-	if (gar && group < -1)
-		die("%s: has no attribute group, expected one in a group-aware order", part_name(order));
-	if (gar && group != (double)m->solver.group)
-		die("%s: was made with --group %s, %s has --group %s: make the order with the same group",
-			part_name(order), group_name(group), layer ? layer : "this",
-			group_name((double)m->solver.group));
-}
-
-static void check_method(const struct quantize *q, const struct method *m, const char *layer)
-{
-	if (m->quantizer->needs_hessian && !q->source.name)
-		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
-			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
-	if (m->quantizer->needs_cross && !q->files.hessian)
-		misuse("--solver %s needs --hessian FILE with cross moments (hessian-accum --pair makes it)"
-			"%s%s", m->quantizer->name, layer ? ": " : "", layer ? layer : "");
-	if (m->solver.search > SEARCH_MSE && !q->source.name)
-		misuse("--scale-search %s needs --hessian FILE (hessian-accum makes it) or --sequential, "
-			"or use --scale-search mse%s%s", searches[m->solver.search],
-			layer ? ": " : "", layer ? layer : "");
-	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
-		misuse("static activation scales need --hessian FILE or --sequential, or use "
-			"--act-mode dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
-	if (m->quantizer->takes_order && q->files.order)
-		check_order(q, m, layer);
-}
-
-void quantize_check(struct quantize *q)
-{
-	if (!q->plan->n)
-		check_method(q, plan_method(q->plan, NULL), NULL);
-}
-
-/* The layer's method, checked against the files. */
-static const struct method *method_of(const struct quantize *q, const char *layer)
-{
-	const struct method *m = plan_method(q->plan, layer);
-
-	if (!m->keep && q->plan->n)
-		check_method(q, m, layer);
-	return m;
-}
-
-/* Fatal error if statistics of a layer's inputs that the method needs are missing. */
-static void check_inputs(const struct quantize *q, const struct method *m, const char *layer,
-	const struct second_moments *inputs)
-{
-	if (m->quantizer->takes_order && q->source.order_name && !inputs->order)
-		die("%s: %s/order: is missing", q->source.order_name, layer);
-	if (m->quantizer->needs_cross && inputs->hessian && !inputs->cross)
-		die("%s: %s/cross: is missing, expected hessian-accum --pair", q->source.name, layer);
-	if (m->act_mode == INPUT_STATIC_TENSOR && inputs->hessian && !inputs->absmax)
-		die("%s: %s/absmax: is missing", q->source.name, layer);
-}
-
-static void check_plain(const struct quantize *q, const struct method *m, const struct part *part,
-	const char *layer, bool quantized)
-{
-	if (q->reference || !quantized)
-		return;
-	if (m->quantizer->makes_branch)
-		die("%s: %s: is quantized already, expected --reference MODEL with the original weights, and "
-			"--method %s", part_name(part), layer, quantizer_keepers());
-	die("%s: %s: is quantized already, expected a plain weight", part_name(part), layer);
-}
-
-/* Argument of a visit() of layers_each(). */
-struct visit { struct quantize *q; const struct filter *f; };
-
-/* Number of outputs of a layer whose part may not have been read. Without a configuration the layer is read,
- * and *n set to its inputs. A layer outside of blocks is a fatal error: its branch would never run. */
-static size_t outputs_of(const struct filter *f, const struct layer_ref *ref, size_t *n)
-{
-	const struct linear_row *row = layer_ref_row(ref);
-	struct layer layer;
-	size_t y;
-
-	if (row)
-		return stack_out(ref->stack, row->role);
-	if (ref->stack)
-		die("%s: %s: is not a layer of a block, expected one: others run no branch",
-			part_name(f->part), ref->path);
-	layer = layer_read(f->part, ref->path, 0, 0);
-	*n = layer.linear.in;
-	y = layer.linear.out;
-	layer_free(&layer);
-	return y;
-}
-
-static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
-{
-	const struct visit *w = arg;
-	const char *path = layer->path;
-	struct quantize *q = w->q;
-	const struct method *m = method_of(q, path);
-	struct second_moments inputs;
-	size_t out = 0;
-
-	if (m->keep)
-		return;
-	q->reads_hessian |= method_reads_hessian(m);
-	if (m->quantizer->makes_branch)
-		out = outputs_of(w->f, layer, &in);
-	inputs = q->source.peek(q->source.arg, layer, in, method_needs_hessian(m));
-	check_inputs(q, m, path, &inputs);
-	if (w->f->shard.n < 2)	/* otherwise the layer may belong to another shard */
-		check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
-	if (m->quantizer->check)
-		m->quantizer->check(m, part_name(w->f->part), path, out, in);
-}
-
-/* Whether the layer is known to be outside of blocks, where layers have no rotation. */
-static bool is_outside(const struct layer_ref *layer)
-{
-	return layer->stack && !layer_ref_row(layer);
-}
-
-/* Whether a layer of the model is rotated. */
-static bool is_rotated(const struct quantize *q, const struct layer_ref *layer)
-{
-	const struct method *m;
-
-	if (!selection_has(q->layers, layer->path) || is_outside(layer))
-		return false;
-	m = plan_method(q->plan, layer->path);
-	return !m->keep && m->rotates;
-}
-
-/* The layers that are known of each input: whether they are rotated. */
-struct inputs {
-	const struct quantize *q;
-	const struct filter *f;
-	struct layer_ref *first;	/* [inputs of the model] the first layer that reads it */
-	char **path;			/* of that layer; NULL: none yet */
-};
-
-/* The input of a layer is rotated once for all layers that read it. */
-static void check_same_input(void *arg, const struct layer_ref *layer, size_t in)
-{
-	const struct inputs *w = arg;
-	const size_t i = layer_ref_input(w->f->config, layer);
-	struct layer_ref *first;
-
-	(void)in;
-	if (i == SIZE_MAX)
-		return;
-	first = &w->first[i];
-	if (!w->path[i]) {
-		*first = *layer;
-		first->path = w->path[i] = xformat("%s", layer->path);
-	} else if (is_rotated(w->q, first) != is_rotated(w->q, layer)) {
-		const bool rotated = is_rotated(w->q, layer);
-
-		die("%s: %s: is %s, but %s, which has the same input, is %s: expected the same "
-			"--layer-rotation for both", part_name(w->f->part), layer->path,
-			rotated ? "rotated" : "not rotated", first->path, rotated ? "not" : "rotated");
-	}
-}
-
-static void check_inputs_agree(const struct quantize *q, const struct filter *f)
-{
-	const size_t n = config_inputs(f->config);
-	struct inputs w = { q, f, xalloc(n, sizeof *w.first), xalloc(n, sizeof *w.path) };
-
-	layers_each(f, &(struct selection){ 0 }, check_same_input, &w);
-	for (size_t i = 0; i < n; i++)
-		free(w.path[i]);
-	free(w.first), free(w.path);
-}
-
-void quantize_check_layers(struct quantize *q, const struct filter *f)
-{
-	shard_check(&f->shard, input_name(f->in), f->config);
-	q->done += f->shard.n > 1;	/* a shard may have no selected layer */
-	if (f->config || layers_whole(f)) {
-		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
-		if (!layers_each(f, q->layers, plan_note, q->plan))
-			layers_none_selected(input_name(f->in), q->layers);
-		plan_check(q->plan, input_name(f->in));
-	}
-	if (layers_whole(f))
-		layers_each(f, q->layers, check_selected, &(struct visit){ q, f });
-	if (f->config && layers_whole(f))
-		check_inputs_agree(q, f);
-	if (q->plan->n)
-		plan_warn(q->plan, layers_whole(f));
-}
 
 static float static_scale(const struct method *m, size_t n, const float absmax[n])
 {
@@ -278,42 +76,12 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 	return y;
 }
 
-/* Rotates the weight and the Hessian of a layer. Layers with one Hessian share the rotated one. */
-static void rotate_layer(const struct quantize *q, struct quantized *t, size_t n,
-	struct quantized *const before[n], const struct part *part)
-{
-	const struct linear *l = &t->layer.linear;
-	const char *path = t->layer.path;
-
-	if (l->rotation_in.hadamard || linear_two_sided(l))
-		die("%s: %s: is rotated already, expected a layer without rotations, or "
-			"--layer-rotation none", part_name(part), path);
-	if (l->splits)
-		die("%s: %s: has split columns, expected a layer without, or --layer-rotation none",
-			part_name(part), path);
-	if (l->input.scale && !t->method->inputs_given)
-		die("%s: %s: rounds inputs with a static scale, which is that of inputs before a rotation; "
-			"expected --act-mode dynamic-token or none", part_name(part), path);
-	layer_rotation_make(&t->rotation, l->out, l->in, q->seed);
-	layer_rotation_weight(&t->rotation, t->weight);
-	t->weight = &t->rotation.linear;
-	t->plain_hessian = t->inputs.hessian;
-	if (!t->inputs.hessian)
-		return;
-	for (size_t i = 0; i < n; i++)
-		if (before[i]->plain_hessian == t->plain_hessian) {
-			t->inputs.hessian = before[i]->inputs.hessian;
-			return;
-		}
-	t->inputs.hessian = t->rotated = layer_rotation_hessian(&t->rotation, l->in, t->plain_hessian);
-}
-
-/* Reads the layer into t. before: the n layers that precede it in the same run(). */
-static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struct quantized *const before[n],
-	const struct part *part, const struct layer_ref *layer)
+/* Reads the layer into t. */
+static void begin_layer(struct quantize *q, struct quantized *t, const struct part *part,
+	const struct layer_ref *layer)
 {
 	const char *path = layer->path;
-	const struct method *m = t->method = method_of(q, path);
+	const struct method *m = t->method = quantize_method(q, path);
 	const struct quantizer *z = m->quantizer;
 	struct linear *l = &t->layer.linear;
 
@@ -324,23 +92,34 @@ static void begin_layer(struct quantize *q, struct quantized *t, size_t n, struc
 		die("%s: %s: has a branch already, expected a layer before fbq-run", part_name(part), path);
 	if (z->check)
 		z->check(m, part_name(part), path, l->out, l->in);
-	check_plain(q, m, part, path, !l->weight);
+	quantize_check_plain(q, m, part, path, !l->weight);
 	t->weight = q->reference ? reference_of(q, t, part) : l;
 	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
-	check_inputs(q, m, path, &t->inputs);
-	if (!z->needs_cross)
+	quantize_check_inputs(q, m, layer, &t->inputs);
+	if (!quantize_needs_cross(q, layer))
 		t->inputs.cross = NULL;		/* it is not read */
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
-	if (m->rotates && !is_outside(layer))
-		rotate_layer(q, t, n, before, part);
+}
+
+/* Prepares the quantizer, after all layers of the run() have their weights. before: the n layers that precede
+ * it. */
+static void prepare_layer(struct quantize *q, struct quantized *t, size_t n,
+	struct quantized *const before[n], const struct part *part)
+{
+	const struct method *m = t->method;
+
+	if (!m->quantizer->needs_cross)
+		t->inputs.cross = NULL;		/* QEP has read it */
+	if (m->rotates && !quantize_unrotated(&t->ref))
+		quantize_rotate(q, t, n, before, part);
 	t->inputs.order = order_of(q, t, n, before);
 	if (!t->main) {
-		t->codes = solver_codes(&m->solver, l->out, l->in);
+		t->codes = solver_codes(&m->solver, t->layer.linear.out, t->layer.linear.in);
 		layers_codes(&t->codes);
 	}
 	warn_off_device(q, part, t);
-	z->begin(t);
+	m->quantizer->begin(t);
 }
 
 /* Sets the layer's rounding of inputs. */
@@ -397,7 +176,8 @@ void quantize_release(struct quantize *q)
 		struct quantized *t = q->layer[i];
 
 		t->method->quantizer->free(t);
-		free(t->codes.memory), free(t->order), free(t->own), free(t->rotated);
+		free(t->codes.memory), free(t->order), free(t->own);
+		free(t->rotated), free(t->rotated_cross), free(t->corrected);
 		layer_rotation_free(&t->rotation);
 		layer_free(&t->layer), layer_free(&t->reference);
 		free(t);
@@ -443,11 +223,11 @@ static void show_loss(void *arg, size_t step, double loss)
 /* Number of the next layers for one run(). */
 static size_t next_layers(const struct quantize *q, const struct queue *w)
 {
-	const struct quantizer *z = method_of(q, w->layer[w->done].path)->quantizer;
+	const struct quantizer *z = quantize_method(q, w->layer[w->done].path)->quantizer;
 	size_t n = 1;
 
 	while (n < z->max_layers && w->done + n < w->n &&
-		method_of(q, w->layer[w->done + n].path)->quantizer->run == z->run)
+		quantize_method(q, w->layer[w->done + n].path)->quantizer->run == z->run)
 		n++;
 	return n;
 }
@@ -464,8 +244,11 @@ static void quantize_some(struct quantize *q, struct queue *w, size_t n)
 		t[i] = xalloc(1, sizeof *t[i]);
 		t[i]->on_loss = show_loss;
 		t[i]->arg = w;
-		begin_layer(q, t[i], i, t, f->part, &w->layer[w->done + i]);
+		begin_layer(q, t[i], f->part, &w->layer[w->done + i]);
 	}
+	quantize_correct(q, n, t, f->part);
+	for (size_t i = 0; i < n; i++)
+		prepare_layer(q, t[i], i, t, f->part);
 	run_layers(n, t);
 	for (size_t i = 0; i < n; i++)
 		end_layer(q, f, t[i]);
@@ -480,7 +263,7 @@ static void quantize_some(struct quantize *q, struct queue *w, size_t n)
 
 bool quantize_keeps(const struct quantize *q, const char *layer)
 {
-	return method_of(q, layer)->keep;
+	return quantize_method(q, layer)->keep;
 }
 
 /* Whether the layer is skipped since it has no codes, which a method with a reference would keep. */
@@ -578,14 +361,14 @@ void quantize_finished(void *arg, const struct filter *f)
 	if (!f->config)
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
 	for (size_t i = 0; i < list.n; i++) {
-		const struct method *m = method_of(q, list.layer[i].path);
+		const struct method *m = quantize_method(q, list.layer[i].path);
 
 		z = m->keep ? z : m->quantizer;
 	}
 	filter_report(f, table_of(z, f));
 	q->done += list.n;
 	if (q->pass && !f->all_finished)
-		q->pass(q->arg, f->result);
+		q->pass(q->arg, f);
 	layer_list_free(&list);
 }
 

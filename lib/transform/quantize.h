@@ -26,6 +26,7 @@ struct quantize {
 	const struct part *tokens;	/* tokens of a source in memory, for the history */
 	const char *calibration;	/* their line of the attribute (model/calibrated.h) */
 	struct part *reference;		/* model with the weights before quantization; NULL: the input */
+	const struct selection *qep_skip;	/* layers that QEP leaves as they are (transform/qep.h) */
 	enum order_kind reorder;	/* computed from Hessian and group, if the source has no order */
 	enum order_key key;
 	size_t seed;			/* of the signs of rotated layers */
@@ -34,7 +35,7 @@ struct quantize {
 	/* Calls quantize_layers() for the layers of a part, which may be none. NULL: all layers of the list
 	 * are quantized in order, and each result is released after it is written. */
 	void (*walk)(void *arg, const struct filter *f, const struct layer_list *list);
-	void (*pass)(void *arg, const struct part *result);	/* for a part finished by an earlier run */
+	void (*pass)(void *arg, const struct filter *f);	/* for a part finished by an earlier run */
 	void *arg;
 	size_t done;
 	bool reads_hessian;		/* by the method of a layer; set by quantize_check_layers() */
@@ -66,6 +67,8 @@ void quantize_layers(struct quantize *q, const struct filter *f, size_t n,
 	const struct layer_ref layer[n]);
 void quantize_release(struct quantize *q);
 bool quantize_keeps(const struct quantize *q, const char *layer);
+/* Whether the method of the layer reads cross moments of its inputs. */
+bool quantize_needs_cross(const struct quantize *q, const struct layer_ref *layer);
 /* finished() of the filter: reports the layers that an earlier run has quantized, as that run did. */
 void quantize_finished(void *quantize, const struct filter *f);
 /* Fatal error if the file `name` had no layer. Warns of settings of the plan without effect. */

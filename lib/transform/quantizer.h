@@ -40,11 +40,13 @@ struct quantized {
 	struct layer layer, reference;	/* views of the current part; layer: later, of the result */
 	const struct method *method;
 	const struct device *device;	/* NULL: the processor */
-	/* The weight to quantize: of `layer` or of `reference`, or rotated. */
+	/* The weight to quantize: of `layer` or of `reference`, corrected, rotated. */
 	const struct linear *weight;
 	struct layer_rotation rotation;	/* signs NULL: the layer is not rotated */
 	const float *plain_hessian;	/* before its rotation */
-	float *rotated;			/* NULL, or the memory of a rotated Hessian; later layers share it */
+	float *rotated, *rotated_cross;	/* NULL, or memory of rotated moments; later layers share it */
+	float *corrected;		/* NULL, or memory of the weight that QEP made */
+	struct linear corrected_linear;	/* views of it */
 	const struct linear *main;	/* codes that are kept; NULL: codes are computed */
 	struct second_moments inputs;	/* hessian NULL: unknown; order NULL: storage order */
 	float *own;			/* NULL, or the memory of `inputs` */

@@ -3,11 +3,7 @@
 #include "transform/quantizer_qronos.h"
 #include <stdlib.h>
 #include "base/error.h"
-#include "base/size.h"
-#include "base/thread.h"
-#include "solver/correct.h"
-
-enum { FEW = 1 << 16 };		/* weights, up to which one thread is faster */
+#include "transform/corrected.h"
 
 static bool same_inputs(const struct quantized *a, const struct quantized *b)
 {
@@ -25,24 +21,6 @@ static size_t first_column(const struct second_moments *m, size_t n)
 			return c;
 	}
 	return n;
-}
-
-/* y = the corrected weight; free() y->weight. */
-static void correct(const struct correction *c, const struct linear *from, struct linear *y)
-{
-	const size_t n = from->in;
-	float *w = xalloc(from->out, n * sizeof *w);
-
-	#pragma omp parallel for num_threads(threads) if (from->out * n > FEW) schedule(dynamic)
-	for (size_t row = 0; row < from->out; row += CORRECT_ROWS) {
-		const size_t rows = min(CORRECT_ROWS, from->out - row);
-		double *buffer = xalloc(correct_buffer(n, rows), 1);
-
-		linear_weight(from, row, rows, (float (*)[n])(w + row * n));
-		correct_apply(c, 1, rows, (float (*)[n])(w + row * n), buffer);
-		free(buffer);
-	}
-	*y = (struct linear){ .out = from->out, .in = n, .weight = w };
 }
 
 static void fail(size_t n, struct quantized *const t[n], enum status status, size_t index)
@@ -68,7 +46,10 @@ static double run_some(size_t n, struct quantized *const t[n], double damp, void
 	const enum status status = correct_make(&c, own, &index);
 
 	for (size_t i = 0; i < n && status == STATUS_DONE; i++) {
-		correct(&c, t[i]->weight, &corrected[i]);
+		float *w = xalloc(t[i]->weight->out, in * sizeof *w);
+
+		corrected_weight(&c, 1, t[i]->weight, w);
+		corrected[i] = (struct linear){ .out = t[i]->weight->out, .in = in, .weight = w };
 		weight[i] = t[i]->weight;
 		t[i]->weight = &corrected[i];
 	}

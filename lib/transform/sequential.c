@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "forward/cache.h"
 
 /* Fatal error if the layer will have no moments. Before the model runs no moments exist. */
 static struct second_moments peek(void *arg, const struct layer_ref *layer, size_t in, bool needed)
@@ -67,11 +68,10 @@ static void run_stage(struct sequential *s, struct forward *f, const struct laye
 	struct stage *stage)
 {
 	struct quantize *q = s->quantize;
-	const struct observer observer = calibrate_observer(&s->calibration);
 	const size_t before = q->made;
 
 	if (observed) {
-		forward_stage(f, *stage, &observer);
+		calibrate_stage(&s->calibration, f, *stage);
 		stage->from = block_resume(f->block->stack, *stage);
 	}
 	quantize_layers(q, s->filter, list->n, list->layer);
@@ -104,6 +104,8 @@ static void run_block(void *arg, struct forward *f)
 	}
 	stage.to = PROJECTIONS;
 	forward_stage(f, stage, &in_groups);
+	if (s->original.forward)
+		forward_stage(s->original.forward, stage, &in_groups);
 	quantize_release(s->quantize);
 }
 
@@ -120,16 +122,10 @@ static void quantize_embeddings(struct sequential *s)
 
 static void quantize_head(struct sequential *s)
 {
-	const struct config *c = s->filter->config;
-	const struct observer observer = calibrate_observer(&s->calibration);
-	struct layer_list list = layers_of(s, c->blocks, PROJECTION_HEAD);
+	struct layer_list list = layers_of(s, s->filter->config->blocks, PROJECTION_HEAD);
 
-	if (any_quantized(s, &list)) {
-		struct head head = head_read(s->filter->part, c, &s->run->execution, false);
-
-		forward_head(s->run->forward, &head, &observer);
-		head_free(&head);
-	}
+	if (any_quantized(s, &list))
+		calibrate_head(&s->calibration, s->run->forward, s->filter->part);
 	quantize_layers(s->quantize, s->filter, list.n, list.layer);
 	free(list.layer);
 }
@@ -137,13 +133,15 @@ static void quantize_head(struct sequential *s)
 static void walk(void *arg, const struct filter *f, const struct layer_list *list)
 {
 	struct sequential *s = arg;
-	struct observer observer;
 	struct layer_list patch;
 
 	s->filter = f;
 	s->list = list;
 	s->calibration = calibrate_begin(f->part, f->config, &s->run->execution, s->quantize->layers, true);
-	observer = calibrate_observer(&s->calibration);
+	if (s->original.forward) {
+		s->original.part = f->part;
+		calibrate_pair(&s->calibration, &s->original);
+	}
 	patch = layers_of(s, f->config->blocks, PROJECTION_PATCH);
 	for (size_t i = 0; i < list->n && !s->run->windows.images; i++)
 		if (layer_ref_is_visual(f->config, &list->layer[i]) &&
@@ -156,7 +154,7 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 			patch.layer[0].path);
 	free(patch.layer);
 	quantize_embeddings(s);
-	forward_blocks(s->run->forward, f->part, &observer, run_block, s);
+	calibrate_blocks(&s->calibration, s->run->forward, f->part, run_block, s);
 	quantize_head(s);
 	quantize_release(s->quantize);
 	s->run->forward->embedding = NULL;
@@ -165,11 +163,13 @@ static void walk(void *arg, const struct filter *f, const struct layer_list *lis
 }
 
 /* Runs a part that an earlier run has quantized, since the next parts need its outputs. */
-static void pass(void *arg, const struct part *result)
+static void pass(void *arg, const struct filter *f)
 {
 	struct sequential *s = arg;
 
-	forward_part(s->run->forward, result, &in_groups);
+	forward_part(s->run->forward, f->result, &in_groups);
+	if (s->original.forward)
+		forward_part(s->original.forward, f->part, &in_groups);
 }
 
 struct moments_source sequential_source(struct sequential *s, struct quantize *q, const char *tokens)
@@ -181,17 +181,48 @@ struct moments_source sequential_source(struct sequential *s, struct quantize *q
 	return (struct moments_source){ find_moments, peek, drop, s, tokens, NULL };
 }
 
+struct cross_search { const struct quantize *q; bool crosses; };
+
+static void look_for_cross(void *arg, const struct layer_ref *layer, size_t in)
+{
+	struct cross_search *w = arg;
+
+	(void)in;
+	w->crosses |= quantize_needs_cross(w->q, layer);
+}
+
+/* Begins a run of the unquantized layers if a layer needs cross moments. */
+static void open_original(struct sequential *s, const struct calibrate_text *t, const struct filter *f)
+{
+	struct cross_search search = { s->quantize, false };
+	struct run *r = &s->original;
+
+	layer_each(f->config, s->quantize->layers, look_for_cross, &search);
+	if (!search.crosses)
+		return;
+	if (s->run->execution.device)
+		die("%s: cross moments are summed on the processor only (--device cpu), not on %s",
+			input_name(f->in), s->run->execution.device->name);
+	r->config = f->config;
+	r->execution = s->run->execution;
+	r->execution.cache = cache_use(f->config, f->part, &(struct cache_format){ 0 });
+	r->forward = forward_open(f->config, &r->execution, &s->run->windows, t->memory);
+}
+
 void sequential_open(struct sequential *s, const struct calibrate_text *t, const struct filter *f)
 {
 	if (!f->config)
 		die("%s: /config: is missing; --sequential runs the model, which needs its config.json",
 			input_name(f->in));
 	s->run = calibrate_open(t, f->config, f->part);
+	open_original(s, t, f);
 	s->quantize->tokens = s->run->tokens;
 	s->quantize->calibration = s->run->calibration;
 }
 
 void sequential_close(struct sequential *s)
 {
+	if (s->original.forward)
+		forward_close(s->original.forward);
 	calibrate_close(s->run);
 }

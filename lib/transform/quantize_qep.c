@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* quantize_qep.c -- corrects weights for the error of their inputs before they are quantized; see
+ * quantize_private.h */
+#include <stdlib.h>
+#include "base/error.h"
+#include "transform/corrected.h"
+#include "transform/layers.h"
+#include "transform/qep.h"
+#include "transform/quantize_private.h"
+
+static bool is_corrected(const struct quantize *q, const struct method *m, const struct layer_ref *layer)
+{
+	return !m->keep && m->qep > 0 && !qep_skips(q->qep_skip, layer);
+}
+
+bool quantize_needs_cross(const struct quantize *q, const struct layer_ref *layer)
+{
+	const struct method *m = quantize_method(q, layer->path);
+
+	return !m->keep && (m->quantizer->needs_cross || is_corrected(q, m, layer));
+}
+
+static void correct_one(struct quantized *t, const struct correction *c)
+{
+	const struct linear *l = t->weight;
+
+	t->corrected = xalloc(l->out, l->in * sizeof *t->corrected);
+	corrected_weight(c, t->method->qep, l, t->corrected);
+	t->corrected_linear = (struct linear){ .out = l->out, .in = l->in, .weight = t->corrected };
+	t->weight = &t->corrected_linear;
+}
+
+/* Corrects the n layers with the inputs and the method of t[0]. */
+static void correct_same(const struct quantize *q, size_t n, struct quantized *const t[n],
+	const struct part *part)
+{
+	const struct second_moments *m = &t[0]->inputs;
+	const size_t in = t[0]->weight->in;
+	struct correction c = { .n = in, .h = m->hessian, .cross = m->cross, .damp = t[0]->method->qep_damp,
+		.alone = in };
+	void *workspace = xalloc(correct_workspace(in), 1);
+	size_t index = 0;
+	const enum status status = correct_make(&c, workspace, &index);
+
+	if (status != STATUS_DONE)
+		layers_fail(status, index, t[0]->layer.path, part, &q->source);
+	for (size_t i = 0; i < n; i++)
+		if (t[i]->inputs.hessian == m->hessian && t[i]->method == t[0]->method &&
+		    is_corrected(q, t[i]->method, &t[i]->ref))
+			correct_one(t[i], &c);
+	free(workspace);
+}
+
+void quantize_correct(const struct quantize *q, size_t n, struct quantized *const t[n],
+	const struct part *part)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_corrected(q, t[i]->method, &t[i]->ref) && !t[i]->corrected)
+			correct_same(q, n - i, t + i, part);
+}

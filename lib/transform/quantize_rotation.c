@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* quantize_rotation.c -- which layers are rotated, and the rotation of a layer; see quantize_private.h */
+#include <stdint.h>
+#include <stdlib.h>
+#include "base/error.h"
+#include "transform/layers.h"
+#include "transform/quantize_private.h"
+
+bool quantize_unrotated(const struct layer_ref *layer)
+{
+	return layer->stack && (!layer_ref_row(layer) || layer_ref_projection(layer) == PROJECTION_ROUTER);
+}
+
+/* Whether a layer of the model is rotated. */
+static bool is_rotated(const struct quantize *q, const struct layer_ref *layer)
+{
+	const struct method *m;
+
+	if (!selection_has(q->layers, layer->path) || quantize_unrotated(layer))
+		return false;
+	m = plan_method(q->plan, layer->path);
+	return !m->keep && m->rotates;
+}
+
+/* The layers that are known of each input: whether they are rotated. */
+struct inputs {
+	const struct quantize *q;
+	const struct filter *f;
+	struct layer_ref *first;	/* [inputs of the model] the first layer that reads it */
+	char **path;			/* of that layer; NULL: none yet */
+};
+
+/* The input of a layer is rotated once for all layers that read it. */
+static void check_same_input(void *arg, const struct layer_ref *layer, size_t in)
+{
+	const struct inputs *w = arg;
+	const size_t i = layer_ref_input(w->f->config, layer);
+	struct layer_ref *first;
+
+	(void)in;
+	if (i == SIZE_MAX)
+		return;
+	first = &w->first[i];
+	if (!w->path[i]) {
+		*first = *layer;
+		first->path = w->path[i] = xformat("%s", layer->path);
+	} else if (is_rotated(w->q, first) != is_rotated(w->q, layer)) {
+		const bool rotated = is_rotated(w->q, layer);
+
+		die("%s: %s: is %s, but %s, which has the same input, is %s: expected the same "
+			"--layer-rotation for both", part_name(w->f->part), layer->path,
+			rotated ? "rotated" : "not rotated", first->path, rotated ? "not" : "rotated");
+	}
+}
+
+void quantize_check_rotations(const struct quantize *q, const struct filter *f)
+{
+	const size_t n = config_inputs(f->config);
+	struct inputs w = { q, f, xalloc(n, sizeof *w.first), xalloc(n, sizeof *w.path) };
+
+	layers_each(f, &(struct selection){ 0 }, check_same_input, &w);
+	for (size_t i = 0; i < n; i++)
+		free(w.path[i]);
+	free(w.first), free(w.path);
+}
+
+void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
+	struct quantized *const before[n], const struct part *part)
+{
+	const struct linear *l = &t->layer.linear;
+	const char *path = t->layer.path;
+
+	if (l->rotation_in.hadamard || linear_two_sided(l))
+		die("%s: %s: is rotated already, expected a layer without rotations, or "
+			"--layer-rotation none", part_name(part), path);
+	if (l->splits)
+		die("%s: %s: has split columns, expected a layer without, or --layer-rotation none",
+			part_name(part), path);
+	if (l->input.scale && !t->method->inputs_given)
+		die("%s: %s: rounds inputs with a static scale, which is that of inputs before a rotation; "
+			"expected --act-mode dynamic-token or none", part_name(part), path);
+	layer_rotation_make(&t->rotation, l->out, l->in, q->seed);
+	layer_rotation_weight(&t->rotation, t->weight);
+	t->weight = &t->rotation.linear;
+	t->plain_hessian = t->inputs.hessian;
+	if (!t->inputs.hessian)
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (before[i]->plain_hessian == t->plain_hessian) {
+			t->inputs.hessian = before[i]->inputs.hessian;
+			t->inputs.cross = before[i]->inputs.cross;
+			return;
+		}
+	t->inputs.hessian = t->rotated = layer_rotation_hessian(&t->rotation, l->in, t->plain_hessian);
+	if (t->inputs.cross)
+		t->inputs.cross = t->rotated_cross =
+			layer_rotation_cross(&t->rotation, l->in, t->inputs.cross, t->plain_hessian,
+				t->rotated);
+}
