@@ -74,7 +74,8 @@ static void parse(void **unused)
 		"int2..int8, uint1..uint8, e<x>m<y> (1 <= x + y <= 7, x <= 6), nf2..nf8, "
 		"mxfp4, nvfp4, e4m3fn, e4m3ieee, e5m2ieee");
 	assert_string_equal(strstr(format_list(false), ", e5m2ieee"), ", e5m2ieee, e8p, e8p3, e8p4, "
-		"1mad1..1mad4, 1mad<k>-<L> (L from 10 to 16), 3inst1..3inst4, 3inst<k>-<L>");
+		"1mad1..1mad4, 1mad<k>-<L> (L from 10 to 16), 3inst1..3inst4, 3inst<k>-<L>, "
+		"q4_k, q5_k, q6_k, iq4_nl");
 }
 
 static void grids(void **unused)

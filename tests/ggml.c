@@ -50,6 +50,9 @@ static int six(const uint8_t *b, int group, int offset)
 static double value(const char *type, const uint8_t *b, int k)
 {
 	static const double e2m1[8] = { 0, 0.5, 1, 1.5, 2, 3, 4, 6 };
+	static const double levels[16] = {
+		-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+	};
 	const int group = k / 32, j = k % 32;
 	float f;
 	uint32_t u;
@@ -82,6 +85,8 @@ static double value(const char *type, const uint8_t *b, int k)
 		return half(b + 208) * (int8_t)b[192 + k / 16] *
 			(bits(b + k / 128 * 64 + k % 64, k / 64 % 2 * 4, 4) +
 			 16 * bits(b + 128 + k / 128 * 32 + j, group % 4 * 2, 2) - 32);
+	if (!strcmp(type, "IQ4_NL"))
+		return half(b) * levels[nibble(b + 2, k)];
 	if (!strcmp(type, "MXFP4"))	/* there is no negative zero */
 		return ldexp(e2m1[nibble(b + 1, k) % 8] * (nibble(b + 1, k) < 8 ? 1 : -1), b[0] - 127) + 0.0;
 	fail_msg("%s has no reference", type);
@@ -132,7 +137,7 @@ static void all_types(void **unused)
 			assert_int_equal(((uint8_t *)(y + BLOCKS * t->length))[0], 0x55);
 		types++;
 	}
-	assert_int_equal(types, 12);
+	assert_int_equal(types, 13);
 	assert_null(ggml_find(4));
 }
 

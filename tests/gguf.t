@@ -146,7 +146,7 @@ bad overlap 'needs [0-9]* bytes of data, only [0-9]* precede the next tensor or 
 bad rank 'a: has 5 dimensions, expected at most 4'
 bad overflow 'token_embd.weight: the shape overflows'
 bad large 'token_embd.weight: needs 137438953472 bytes of data, '
-bad stored 'blk.0.attn_q.weight: is stored as IQ4_XS, known are F32, F16, BF16, Q4_0, .*, Q6_K, MXFP4$'
+bad stored 'blk.0.attn_q.weight: is stored as IQ4_XS, known are F32, F16, BF16, Q4_0, .*, Q6_K, IQ4_NL, MXFP4$'
 bad unknown 'token_embd.weight: is stored as type 77, known are F32'
 bad row 'blk.0.attn_q.weight: has rows of 33 numbers, Q8_0 has blocks of 32'
 bad missing 'model.layers.1.mlp.up_proj.weight: is missing, a LlamaForCausalLM needs it'

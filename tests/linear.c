@@ -113,7 +113,7 @@ static void decode_places(const struct format *f, size_t row, size_t i, size_t n
 /* Codes of one and two bytes, in rows of tiles, and packed; the last tiles reach beyond the layer. */
 static void tiles(void **unused)
 {
-	static const struct code_form places = { TALL, WIDE, decode_places, NULL };
+	static const struct code_form places = { TALL, WIDE, decode_places, NULL, false };
 	enum { ROWS = (OUT + TALL - 1) / TALL, TILES = (IN + WIDE - 1) / WIDE };
 	uint8_t tile[ROWS * 2 * TILES];
 	uint32_t words[ROWS * 8 * TILES];

@@ -28,7 +28,7 @@ static void decode(const struct format *f, size_t row, size_t i, size_t n, float
 		w[j] = entry(code[(i + j) / WIDE], row * WIDE + (i + j) % WIDE) * scale[j];
 }
 
-const struct code_form vq8_form = { TALL, WIDE, decode, NULL };
+const struct code_form vq8_form = { TALL, WIDE, decode, NULL, false };
 
 bool vq8_fill(struct format *f)
 {
@@ -59,7 +59,7 @@ static bool valid_halves(const struct format *f, const uint8_t code[])
 	return number_of(code) < HALVES * HALVES;
 }
 
-const struct code_form vq16_form = { PLACES, 1, decode_halves, valid_halves };
+const struct code_form vq16_form = { PLACES, 1, decode_halves, valid_halves, false };
 
 bool vq16_fill(struct format *f)
 {

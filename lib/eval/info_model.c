@@ -123,7 +123,8 @@ static bool is_shown(const struct member *m, const struct linear *l, int form)
 	    m->view == offsetof(struct linear, storage.bits) || m->view == offsetof(struct linear, group))
 		return false;
 	return member_is_present(m, l, form) ||
-		(m->forms & form && m->type == MEMBER_WORD && m->words[0]);
+		(m->forms & form && m->type == MEMBER_WORD && m->words[0] &&
+			(!m->is_allowed || m->is_allowed(l)));
 }
 
 /* The names of the optional datasets of a layer, and of its scales of activations. */

@@ -11,6 +11,7 @@
 #include "calib/hessian.h"
 #include "model/layer.h"
 #include "model/layer_list.h"
+#include "num/code_form.h"
 #include "quant/stats.h"
 
 static const struct table_column model_columns[] = {
@@ -56,7 +57,7 @@ const char *stats_table_storage(const struct linear *l)
 
 char *stats_table_group(const struct linear *l)
 {
-	if (l->weight)
+	if (l->weight || code_has_scales(&l->storage))
 		return xformat("-");
 	return l->group > 0 ? xformat("%ld", l->group) : xformat(l->group ? "tensor" : "channel");
 }

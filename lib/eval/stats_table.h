@@ -33,7 +33,7 @@ void stats_table_end(struct stats_table *s, const char *name);
 
 /* The type or format of the weights, such as "bf16" or "uint4". */
 const char *stats_table_storage(const struct linear *l);
-/* The columns that share a scale: a number, "channel", "tensor", or "-" for a plain layer; the caller frees
- * the text. */
+/* The columns that share a scale: a number, "channel", "tensor", or "-" for a plain layer and for codes with
+ * their own scales; the caller frees the text. */
 char *stats_table_group(const struct linear *l);
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "export/export_codes.h"
+#include "num/code_form.h"
 #include "num/half.h"
 
 enum { BLOCK = 32 };
@@ -43,6 +44,15 @@ static bool holds(const struct ggml_type *t, const struct linear *l)
 	return f->max <= t->max || (f->bits <= t->bits && (t->minimum || export_is_centred(l)));
 }
 
+/* The type whose blocks are the codes of the format, or NULL. */
+static const struct ggml_type *of_storage(const struct format *f)
+{
+	for (const struct ggml_type *t = ggml_types; t->name; t++)
+		if (t->storage && !strcmp(t->storage, f->name))
+			return t;
+	return NULL;
+}
+
 static const struct ggml_type *shortest(const struct linear *l, bool q8)
 {
 	const struct ggml_type *found = NULL;
@@ -63,6 +73,12 @@ const struct ggml_type *ggml_for(const struct linear *l, bool q8, const char **w
 		return NULL;
 	*why = beyond_blocks(l);
 	type = *why ? NULL : shortest(l, q8);
+	if (!type && !*why && !q8)
+		type = of_storage(&l->storage);
+	if (type && l->in % type->length) {
+		*why = "rows that are not a multiple of a block";
+		type = NULL;
+	}
 	if (!type && !*why)
 		*why = "a format without a type of blocks";
 	return type;
@@ -153,6 +169,12 @@ void ggml_encode(const struct linear *l, const struct ggml_type *type, size_t ro
 {
 	float unit[BLOCK];
 
+	if (type->storage) {
+		const size_t bytes = code_columns(&l->storage, l->in);
+
+		memcpy(y, l->codes + row * bytes, bytes);
+		return;
+	}
 	for (size_t i = 0; i < l->in; i += BLOCK, y += type->bytes) {
 		const size_t group = linear_group(l, i);
 

@@ -4,8 +4,9 @@
 #include <string.h>
 #include "num/bits.h"
 #include "num/half.h"
+#include "num/superblock.h"
 
-enum { SMALL = 32, GROUPS = 8 };	/* numbers of a block, or of a group of K types; groups of a block */
+enum { SMALL = 32 };	/* numbers of a block */
 
 static float half_at(const uint8_t *x)
 {
@@ -88,77 +89,6 @@ static void q8_0(size_t n, float y[], const uint8_t x[])
 	}
 }
 
-/* Scale and offset of a group, 6 bits each, in 12 bytes. The upper two bits of groups 4 to 7 are in the bytes
- * of groups 0 to 3. */
-static void scale_of(const uint8_t x[], int g, int *s, int *b)
-{
-	if (g < GROUPS / 2) {
-		*s = x[g] & 63;
-		*b = x[g + 4] & 63;
-	} else {
-		*s = (x[g + 4] & 15) | x[g - 4] >> 6 << 4;
-		*b = x[g + 4] >> 4 | x[g] >> 6 << 4;
-	}
-}
-
-/* Blocks of 8 groups: d, m, scales and offsets, the fifth bits (bit g of byte j belongs to number j of group
- * g), and nibbles. A span of 32 bytes has two groups, the first one in the low bits. */
-static inline void super(size_t n, float y[], const uint8_t x[], bool fifth)
-{
-	for (size_t i = 0; i < n; i++) {
-		const float d = half_at(x), m = half_at(x + 2);
-		const uint8_t *scales = x + 4, *high = x + 16, *low = high + (fifth ? SMALL : 0);
-
-		for (int g = 0; g < GROUPS; g++, y += SMALL) {
-			int s, b;
-			float scale, offset;
-
-			scale_of(scales, g, &s, &b);
-			scale = d * (float)s;
-			offset = m * (float)b;
-			for (int j = 0; j < SMALL; j++) {
-				int q = low[g / 2 * SMALL + j] >> g % 2 * 4 & 15;
-
-				if (fifth)
-					q |= (high[j] >> g & 1) << 4;
-				y[j] = scale * (float)q - offset;
-			}
-		}
-		x = low + GGML_LENGTH / 2;
-	}
-}
-
-static void q4_k(size_t n, float y[], const uint8_t x[])
-{
-	super(n, y, x, false);
-}
-
-static void q5_k(size_t n, float y[], const uint8_t x[])
-{
-	super(n, y, x, true);
-}
-
-/*
- * Low nibbles, upper two bits, 16 scales, d. A block has two halves of 128 numbers. Number 32 g + j of a half
- * has its low bits in byte 32 (g mod 2) + j of 64 (low nibble for g < 2), and its upper bits in byte j of 32,
- * from bit 2 g.
- */
-static void q6_k(size_t n, float y[], const uint8_t x[])
-{
-	for (size_t i = 0; i < n; i++, x += 210) {
-		const uint8_t *low = x, *high = x + 128, *scales = x + 192;
-		const float d = half_at(x + 208);
-
-		for (int k = 0; k < GGML_LENGTH; k++) {
-			const int half = k / 128, g = k % 128 / 32, j = k % 32;
-			const int q = (low[64 * half + 32 * (g % 2) + j] >> g / 2 * 4 & 15) |
-				(high[32 * half + j] >> 2 * g & 3) << 4;
-
-			*y++ = d * (float)(int8_t)scales[k / 16] * (float)(q - 32);
-		}
-	}
-}
-
 /* The grid is doubled and d halved, so that the smallest scale is a (subnormal) float32. */
 static void mxfp4(size_t n, float y[], const uint8_t x[])
 {
@@ -182,13 +112,15 @@ const struct ggml_type ggml_types[] = {
 	{ 6, "Q5_0", 32, 22, q5_0, .bits = 5, .offset = 16, .max = 15 },
 	{ 7, "Q5_1", 32, 24, q5_1, .bits = 5, .minimum = true },
 	{ GGML_Q8_0, "Q8_0", 32, 34, q8_0, .bits = 8, .max = 127 },
-	{ 12, "Q4_K", 256, 144, .decode = q4_k }, { 13, "Q5_K", 256, 176, .decode = q5_k },
-	{ 14, "Q6_K", 256, 210, .decode = q6_k },
+	{ 12, "Q4_K", 256, 144, q4_k_decode, .storage = "q4_k" },
+	{ 13, "Q5_K", 256, 176, q5_k_decode, .storage = "q5_k" },
+	{ 14, "Q6_K", 256, 210, q6_k_decode, .storage = "q6_k" },
+	{ 20, "IQ4_NL", 32, 18, iq4_nl_decode, .storage = "iq4_nl" },
 	{ 39, "MXFP4", 32, 17, mxfp4, .bits = 4, .e2m1 = true },
 	/* known by name only */
 	NAMED(9, "Q8_1"), NAMED(10, "Q2_K"), NAMED(11, "Q3_K"),
 	NAMED(15, "Q8_K"), NAMED(16, "IQ2_XXS"), NAMED(17, "IQ2_XS"),
-	NAMED(18, "IQ3_XXS"), NAMED(19, "IQ1_S"), NAMED(20, "IQ4_NL"),
+	NAMED(18, "IQ3_XXS"), NAMED(19, "IQ1_S"),
 	NAMED(21, "IQ3_S"), NAMED(22, "IQ2_S"), NAMED(23, "IQ4_XS"),
 	NAMED(24, "I8"), NAMED(25, "I16"), NAMED(26, "I32"),
 	NAMED(27, "I64"), NAMED(28, "F64"), NAMED(29, "IQ1_M"),

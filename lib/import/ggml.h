@@ -7,6 +7,7 @@
  *
  *	d q		Q4_0, Q5_0, Q8_0 (q signed), and MXFP4 (d = 2^(e - 127), q of e2m1)
  *	d q + m		Q4_1, Q5_1
+ *	d v(q)		IQ4_NL, v a list of numbers (num/superblock.h)
  *	(d s) q		Q6_K
  *	(d s) q - (m b)	Q4_K, Q5_K
  *
@@ -44,6 +45,7 @@ struct ggml_type {
 	float max;		/* numbers are the integers from -max to max */
 	bool minimum;		/* the block has m */
 	bool e2m1;		/* numbers are e2m1, d is an exponent */
+	const char *storage;	/* the format whose codes are its blocks, or NULL */
 };
 
 /* Ends with a row without a name. */

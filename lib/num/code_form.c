@@ -12,7 +12,7 @@ static void decode_grid(const struct format *f, size_t row, size_t i, size_t n, 
 	format_decode(f, n, w, code + i, scale, zero);
 }
 
-static const struct code_form single = { 1, 1, decode_grid, NULL };
+static const struct code_form single = { 1, 1, decode_grid, NULL, false };
 
 const struct code_form *code_form(const struct format *f)
 {
@@ -22,6 +22,11 @@ const struct code_form *code_form(const struct format *f)
 bool code_is_single(const struct format *f)
 {
 	return !f->form;
+}
+
+bool code_has_scales(const struct format *f)
+{
+	return code_form(f)->has_scales;
 }
 
 bool code_packs(const struct format *f)

@@ -30,11 +30,14 @@ struct code_form {
 	 * of its bytes is a code of the format (code_mask, code_last). Codes of more than 8 bits with spare
 	 * bits in their bytes need this function. */
 	bool (*valid)(const struct format *f, const uint8_t code[]);
+	bool has_scales;		/* codes contain the scales: the layer has none of its own */
 };
 
 const struct code_form *code_form(const struct format *f);
 /* Whether a code represents one weight, by the grid of the format. */
 bool code_is_single(const struct format *f);
+/* Whether codes contain the scales of the weights. */
+bool code_has_scales(const struct format *f);
 /* Whether codes may be packed, in f->bits bits each. */
 bool code_packs(const struct format *f);
 

@@ -136,7 +136,7 @@ static void decode(const struct format *f, size_t row, size_t i, size_t n, float
 		w[j] = value(f, code + (i + j) / COLUMNS * bytes, (i + j) % COLUMNS) * scale[j];
 }
 
-const struct code_form e8p_form = { 1, COLUMNS, decode, NULL };
+const struct code_form e8p_form = { .rows = 1, .columns = COLUMNS, .decode = decode };
 
 bool e8p_fill(struct format *f)
 {

@@ -17,6 +17,7 @@
 #include "base/nearest.h"
 #include "num/e8p.h"
 #include "num/format_private.h"
+#include "num/superblock.h"
 #include "num/trellis.h"
 
 static bool int_fill(struct format *f)
@@ -146,6 +147,8 @@ static bool quantile_fill(struct format *f)
 	ROW("1mad#-#", "1mad<k>-<L> (L from 10 to 16)", TRELLIS, .fill = trellis_fill_1mad) \
 	ROW("3inst#", "3inst1..3inst4", TRELLIS, .fill = trellis_fill_3inst) \
 	ROW("3inst#-#", "3inst<k>-<L>", TRELLIS, .fill = trellis_fill_3inst) \
+	ROW("q#_k", "q4_k, q5_k, q6_k", .fill = superblock_fill, .form = &superblock_form, .group = -1) \
+	ROW("iq4_nl", "iq4_nl", .fill = iq4_nl_fill, .form = &iq4_nl_form, .group = -1) \
 	MORE_KINDS(ROW)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },

@@ -86,7 +86,7 @@ static void decode(const struct format *f, size_t row, size_t i, size_t n, float
 		w[j] *= scale[j];
 }
 
-const struct code_form trellis_form = { SIDE, SIDE, decode, NULL };
+const struct code_form trellis_form = { .rows = SIDE, .columns = SIDE, .decode = decode };
 
 /* The values of all states. */
 static void all_values(const struct format *f, float value[])

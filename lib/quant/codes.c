@@ -31,7 +31,7 @@ size_t codes_lay_out(struct codes *c, void *memory)
 
 	c->memory = memory;
 	c->groups = linear_groups(c->in, c->group);
-	c->scales = c->group < 0 ? 1 : c->out * c->groups;
+	c->scales = code_has_scales(&c->storage) ? 0 : c->group < 0 ? 1 : c->out * c->groups;
 	c->codes = cut_memory(memory, &bytes, bytes_of(c), 1);
 	c->scale = cut_memory(memory, &bytes, c->scales, sizeof *c->scale);
 	c->zero = cut_memory(memory, &bytes, c->storage.asymmetric ? c->scales : 0, 1);
@@ -61,7 +61,8 @@ void codes_view(const struct codes *c, struct linear *l)
 void codes_copy(struct codes *to, const struct codes *from)
 {
 	memcpy(to->codes, from->codes, bytes_of(from));
-	memcpy(to->scale, from->scale, from->scales * sizeof *to->scale);
+	if (from->scales)
+		memcpy(to->scale, from->scale, from->scales * sizeof *to->scale);
 	to->scale_tensor = from->scale_tensor;
 	if (from->zero)
 		memcpy(to->zero, from->zero, from->scales);

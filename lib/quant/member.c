@@ -19,6 +19,11 @@ static bool has_zero_point(const struct linear *l)
 	return l->storage.asymmetric;
 }
 
+static bool has_scales(const struct linear *l)
+{
+	return !code_has_scales(&l->storage);
+}
+
 static bool has_compute(const struct linear *l)
 {
 	return l->compute.kind;
@@ -363,6 +368,7 @@ static bool may_be_packed(const struct linear *l)
 static const char not_packed[] = "codes of the storage format are whole bytes";
 static const char not_tall[] = "a code of the storage format belongs to one row";
 static const char no_other[] = "a code of the storage format is one byte for one column";
+static const char in_codes[] = "codes of the storage format contain their scales";
 static const char no_zero[] = "the storage format has no zero point";
 static const char not_divided[] = "scale_dtype is not e4m3fn";
 static const char no_compute[] = "attribute compute names no format";
@@ -391,8 +397,8 @@ const struct member members[] = {	/* in the order of writing */
 		.is_allowed = has_tall_tiles, .absent_because = not_tall, .min = 1, .max = LINEAR_MAX,
 		.meaning = "the number of rows of the layer" },
 	{ "scale", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale),
-		.level = &levels[LEVEL_SCALES], .rank = 2, .follows = level_extent,
-		.is_valid = scales_of_type },
+		.level = &levels[LEVEL_SCALES], .is_allowed = has_scales, .absent_because = in_codes,
+		.rank = 2, .follows = level_extent, .is_valid = scales_of_type },
 	{ "scale_tensor", MEMBER_F32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(scale_tensor),
 		.level = &levels[LEVEL_TENSOR], .is_allowed = has_divided_scales,
 		.absent_because = not_divided, .rank = 1, .follows = level_extent, .is_valid = divisor },
@@ -400,12 +406,14 @@ const struct member members[] = {	/* in the order of writing */
 		.absent_because = no_zero, .level = &levels[LEVEL_ZEROS], .rank = 2, .follows = level_extent,
 		.is_valid = zeros_of_format },
 	{ "group_index", MEMBER_I32, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group_index), .optional = true,
+		.is_allowed = has_scales, .absent_because = in_codes,
 		.rank = 1, .extent = { AT(in) }, .is_valid = groups_of_layer, .bits = index_bits },
 	{ "storage", MEMBER_FORMAT, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage) },
 	{ "scale_dtype", MEMBER_WORD, MEMBER_PARAMETER, FORM_QUANTIZED, .view = AT(storage.scales),
-		.optional = true, .words = scale_types, .meaning = "f32, bf16, f16, e8m0, e4m3fn, u8",
-		.is_valid = own_scales },
-	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group), .min = -1,
+		.optional = true, .is_allowed = has_scales, .absent_because = in_codes, .words = scale_types,
+		.meaning = "f32, bf16, f16, e8m0, e4m3fn, u8", .is_valid = own_scales },
+	{ "group", MEMBER_LONG, MEMBER_PARAMETER, FORM_QUANTIZED, AT(group),
+		.is_allowed = has_scales, .absent_because = in_codes, .min = -1,
 		.max = LINEAR_MAX, .meaning = "-1 (tensor), 0 (channel) or the columns of a group" },
 	{ "bits", MEMBER_INT, MEMBER_PARAMETER, FORM_QUANTIZED, AT(storage.bits), .optional = true,
 		.min = 1, .max = INT_MAX,	/* read after storage: must be the bits of the format */

@@ -13,6 +13,7 @@ enum status {
 	STATUS_BAD_HESSIAN,		/* an element of row `index` of H is not finite */
 	STATUS_NOT_POSITIVE,		/* H is indefinite beyond 100 times the damping: column `index` */
 	STATUS_OVERFLOW,		/* a number of a branch overflows its type */
+	STATUS_BEYOND_HALF,		/* a scale of row `index` is beyond the range of f16 */
 	STATUS_NO_CONVERGENCE,		/* an eigenvalue problem does not converge */
 };
 const char *status_text(enum status status);	/* "the order is not a permutation of the columns" */

@@ -82,6 +82,7 @@ static const struct blame { enum { MODEL, HESSIAN, ORDER } file; const char *mem
 	[STATUS_BAD_HESSIAN] = { HESSIAN, "/hessian" },
 	[STATUS_NOT_POSITIVE] = { HESSIAN, "/hessian" },
 	[STATUS_OVERFLOW] = { MODEL, "" },
+	[STATUS_BEYOND_HALF] = { MODEL, "/weight" },
 	[STATUS_NO_CONVERGENCE] = { MODEL, "" },
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/report.h"
+#include "num/code_form.h"
 #include "transform/quantizer.h"
 
 const char *const method_yes_no[] = { "no", "yes", NULL };
@@ -36,14 +37,16 @@ static void decide_scales(struct solver *s, bool type_given, enum scale_type typ
 {
 	const enum scale_type own = s->storage.scales;
 
-	if (type_given && !format_scales(&s->storage, type))
+	const bool own_scales = code_has_scales(&s->storage);
+
+	if (type_given && !own_scales && !format_scales(&s->storage, type))
 		misuse("--scale-dtype: %s has scales in %s, not in %s; e2m1 has the same values under any",
 			s->storage.name, scale_types[own], scale_types[type]);
 	if (scale_kinds[s->storage.scales].units && !s->compute.kind)
 		misuse("--scale-dtype: scales in %s multiply the second scale of a layer (scale8), which "
 			"only a layer with a compute format has", scale_types[s->storage.scales]);
 	s->storage.scale_bits = (int)bits;
-	if (s->storage.group && !group_given)
+	if (s->storage.group && (!group_given || own_scales))
 		s->group = s->storage.group;
 }
 

@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "num/code_form.h"
 #include "num/e8p.h"
+#include "num/superblock.h"
 #include "num/trellis.h"
 #include "solver/ldlq.h"
+#include "transform/quantizer_blocks.h"
 #include "transform/quantizer_branch.h"
 #include "transform/quantizer_qronos.h"
 
@@ -134,6 +136,13 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.values = values, .free = solver_free
 #define CODES_OF_SEVERAL(more) { true, "scale-search round-first group-view static-groups scale8 order " \
 	"reorder key paths turns ties" more, "a storage with codes of several weights" }
+/* A block is for neighbouring columns, and has its own scales. */
+#define BY_BLOCKS(of) .form = &of, .max_layers = 1, .reads_hessian = true, \
+	.report = { &table, &table_experts }, .check = blocks_check, .begin = solver_begin, \
+	.workspace = blocks_workspace, .run = blocks_make, .view = view, .values = values, \
+	.free = solver_free, .without_effect = { { true, "group scale-dtype scale-bits ties scale-search " \
+		"round-first group-view static-groups scale8 order reorder key paths turns damp solver", \
+		"a storage of blocks" } }
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
@@ -155,6 +164,8 @@ const struct quantizer quantizers[] = {
 	{ "trellis-rtn", BY_LDLQ(trellis_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
 	{ "trellis", BY_LDLQ(trellis_form), .needs_hessian = true, .reads_hessian = true,
 		.without_effect = { CODES_OF_SEVERAL("") } },
+	{ "superblock", BY_BLOCKS(superblock_form) },
+	{ "iq4_nl", BY_BLOCKS(iq4_nl_form) },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
 	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
 	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .without_effect = { NO_DESCENT } },

@@ -184,8 +184,8 @@ def texts(path):
             f.write(text)
 
 
-def types(path):
-    """Names of a GGUF file's tensors and the numbers of their types, from its header."""
+def tensors(path):
+    """Of each tensor of a GGUF file, from its header: the number of its type, its extents, and its offset."""
     raw = open(path, 'rb').read()
     size = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), (1, 1, 2, 2, 4, 4, 4, 1, 8, 8, 8)))
     at = 24
@@ -213,18 +213,20 @@ def types(path):
         else:
             at += size[kind]
 
-    tensors, values = struct.unpack_from('<QQ', raw, 8)
+    count, values = struct.unpack_from('<QQ', raw, 8)
     for _ in range(values):
         text()
         skip(take('I'))
     found = {}
-    for _ in range(tensors):
+    for _ in range(count):
         name = text()
-        for _ in range(take('I')):
-            take('Q')
-        found[name] = take('I')
-        take('Q')
-    return found
+        dim = tuple(take('Q') for _ in range(take('I')))
+        found[name] = take('I'), dim, take('Q')
+    return {name: (kind, dim, at + -at % 32 + offset) for name, (kind, dim, offset) in found.items()}
+
+
+def types(path):
+    return {name: kind for name, (kind, _, _) in tensors(path).items()}
 
 
 def holds(path, kind, name='blk.0.attn_q.weight'):

@@ -14,7 +14,9 @@ U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)
 NUMBER = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B", U64: "Q", I64: "q", F64: "d"}
 # id, numbers and bytes of a block
 TYPES = dict(F32=(0, 1, 4), F16=(1, 1, 2), BF16=(30, 1, 2), Q4_0=(2, 32, 18), Q4_1=(3, 32, 20), Q5_0=(6, 32, 22), Q5_1=(7, 32, 24),
-             Q8_0=(8, 32, 34), Q4_K=(12, 256, 144), Q5_K=(13, 256, 176), Q6_K=(14, 256, 210), MXFP4=(39, 32, 17))
+             Q8_0=(8, 32, 34), Q4_K=(12, 256, 144), Q5_K=(13, 256, 176), Q6_K=(14, 256, 210), IQ4_NL=(20, 32, 18),
+             MXFP4=(39, 32, 17))
+LEVELS = -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113    # of IQ4_NL
 
 
 def string(s):
@@ -101,6 +103,8 @@ def decode(kind, b):
     elif kind == "MXFP4":
         grid = [0, .5, 1, 1.5, 2, 3, 4, 6]
         y = [2.0 ** (b[0] - 127) * grid[nibble(b[1:], j) % 8] * (-1) ** (nibble(b[1:], j) // 8) + 0.0 for j in range(32)]    # no -0
+    elif kind == "IQ4_NL":
+        y = [half(b[:2]) * LEVELS[nibble(b[2:], j)] for j in range(32)]
     elif kind in ("Q4_K", "Q5_K"):
         y, fifth = [], kind == "Q5_K"
         for k in range(256):
@@ -125,7 +129,7 @@ def blocks(dice, kind, n):
     """n random blocks with scales that are finite, and their numbers."""
     _, length, size = TYPES[kind]
     raw = dice.integers(0, 256, (n, size), dtype="u1")
-    for at in {"Q6_K": (208,), "MXFP4": (), "Q4_0": (0,), "Q5_0": (0,), "Q8_0": (0,)}.get(kind, (0, 2)):
+    for at in {"Q6_K": (208,), "MXFP4": (), "Q4_0": (0,), "Q5_0": (0,), "Q8_0": (0,), "IQ4_NL": (0,)}.get(kind, (0, 2)):
         raw[:, at + 1] &= 0xbf              # no exponent of all ones
     if kind == "MXFP4":
         raw[:, 0] = dice.integers(0, 250, n)

@@ -1,0 +1,28 @@
+#!/bin/sh
+# kquant.t -- blocks of dpq-run --storage q4_k, q5_k, q6_k and iq4_nl, bit for bit against those of llama.cpp
+#
+# llama.cpp's ggml_quantize_chunk() makes them, called from the library of the Python package llama-cpp-python, with the
+# mean squares of inputs as importances, and without. Weights and importances are those of tests/lib/kquant.py; some
+# scales are subnormal or 0 as half floats. Weights that need larger scales than a half float are refused by dpq-run.
+# shellcheck source=tests/doors/doors.sh
+. "$(dirname "$0")/doors.sh"
+need_peers numpy h5py llama_cpp
+export OMP_NUM_THREADS=1
+model-import -q "$top/data/prose" -o prose.h5
+sample-tokens -q --length 2048 --ctx 256 --seed 2 prose.h5 -o tokens.h5
+hessian-accum -q --tokens tokens.h5 --ctx 256 prose.h5 -o h.h5
+kinds=$(peer make_patterns) || bad=1
+dpq() { dpq-run -q --compensate none --storage "$@" -o q.h5 2>err || cat err >&2; }
+for f in q4_k q5_k q6_k iq4_nl; do
+	dpq $f prose.h5
+	ok "$f: a model" peer same_blocks prose.h5 q.h5
+	dpq $f --hessian h.h5 prose.h5
+	ok "$f: a model, with its Hessians" peer same_blocks prose.h5 q.h5 '' h.h5
+	dpq $f weights.h5
+	ok "$f: other weights" peer same_blocks weights.h5 q.h5
+	for kind in $kinds; do
+		dpq $f --hessian "h-$kind.h5" weights.h5
+		ok "$f: importances: $kind" peer same_blocks weights.h5 q.h5 "$kind"
+	done
+done
+done_testing
