@@ -11,6 +11,7 @@
 #   nf        GPTQ in NF2 to NF6                             eora     the same branch by EoRA, for the error of gptq
 #   k-best    GPTQ, 4 paths and 1 turn of scales             e8p      E8P, 2 to 4 bits, BlockLDLQ
 #   dpq       GPTQ for FP8: weights and inputs are FP8, too  trellis  1MAD, 2 to 4 bits, BlockLDLQ
+#   sequential  GPTQ with the inputs of quantized layers     qep, qronos  the same by QEP, by Qronos
 #   plan      gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
 #   ggml      block types of llama.cpp, made by its library; imatrix: with diag H as the importance of columns
 #
@@ -29,14 +30,14 @@ group=${PTQ_GROUP:-64}
 given='--hessian hessian.h5' rotated='--layer-rotation two-sided --seed 1'
 gptq="dpq-run --order order.h5 --scale-search hessian" rtn='dpq-run --compensate none --scale-search mse'
 weights="--group $group --scale-dtype f16"
+seq="dpq-run --scale-search hessian --sequential --tokens calib.h5 $window$limit"
 
 listed=()
 run() {	# run METHOD ROTATION BITS COMMAND
 	local run=$1-$2-$3 base=gptq-none-$3 record drop
 	[ "$run" = "$base" ] && drop='' || drop="&& rm $run.h5"	# of gptq others are made
 	recorded "$run" "$base"
-	step "( export PTQ_LOG=/dev/stderr && $4 -q --report $run.report -o $run.h5 2>$run.usage ) &&" \
-		"tensor-stats -q $run.h5 >$run.stats &&" \
+	step "$4 -q -v --report $run.report -o $run.h5 2>$run.usage && tensor-stats -q $run.h5 >$run.stats &&" \
 		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $run.h5 >$run.tsv $drop"
 	listed+=("$1	$2	$3	@$run $base")
 }
@@ -51,6 +52,9 @@ for b in 2 3 4; do
 	run rtn two-sided $b "$rtn $rotated --storage uint$b $weights model.h5"
 	run k-best none $b "$gptq --paths 4 --turns 1 --storage uint$b $weights $given model.h5"
 	run k-best two-sided $b "$gptq $rotated --paths 4 --turns 1 --storage uint$b $weights $given model.h5"
+	run sequential none $b "$seq --storage uint$b $weights model.h5"
+	run qep none $b "$seq --qep 0.5 --storage uint$b $weights model.h5"
+	run qronos none $b "$seq --solver qronos --storage uint$b $weights model.h5"
 	run dpq none $b "$gptq --compute e4m3fn --storage uint$b $weights $given model.h5"
 	step "awq-scale -q --storage uint$b --group $group $given model.h5 -o awq$b.h5"
 	run awq none $b "$rtn --storage uint$b $weights awq$b.h5"
@@ -102,8 +106,8 @@ row() {	# row COLUMNS RUN BASE: with processor seconds and memory
 	comparison "$1" "$2" "$3" "$bits" | tr -d '\n'
 	files_of "$2.usage"
 	[ -e "${files[0]}" ] || { printf '\t-\t-\n'; return; }	# no tool of ours
-	awk '{ mib = $2 > mib ? $2 : mib; s += $4 }
-		END { printf "\t%.1f\t%.0f\n", s / (NR ? NR : 1), mib }' "${files[@]}"
+	awk '/peak memory/ { mib = $4 > mib ? $4 : mib; s += $6; n++ }
+		END { printf "\t%.1f\t%.0f\n", s / (n ? n : 1), mib }' "${files[@]}"
 }
 { printf 'method\trotation\tcode\t@\tseconds\tMiB\n' && printf '%s\n' "${listed[@]}"; } |
 	tabulate frontier "bits_a_weight output_error ${compared#* * * }" row >/dev/null
