@@ -122,7 +122,7 @@ int main(int argc, char *argv[])
 		OPTION_KV_FORMAT(&set.text.kv),
 		METHOD_OPTIONS(&options),
 		{ 0, "qep-skip", OPTION_SELECTION(&set.qep_skip), "GLOB",
-			"--qep leaves out these layers (default: down projections)" },
+			"layers without --qep (default: down projections)" },
 		{ .type = OPTION_HEADING,
 			.help = "Sequential calibration, in place of --hessian and --order" },
 		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "calibrate on quantized layers" },
