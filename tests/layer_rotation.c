@@ -117,7 +117,8 @@ static void rotated(void **unused)
 			}
 		for (size_t i = 0; i < n; i++)		/* not symmetric */
 			for (size_t j = 0; j < n; j++) {
-				cross[i][j] = hessian[i][j] + (float)random_normal(&stream, 30000 + i * n + j);
+				cross[i][j] = hessian[i][j] +
+					(float)random_normal(&stream, 30000 + i * n + j);
 				g.x[i][j] = (double)cross[i][j];
 			}
 		layer_rotation_make(&r, m, n, 1);
