@@ -29,7 +29,8 @@ static const struct tool tool = {
 		"    eval-ppl --tokens test.h5\n"
 		"  echo '*/down_proj storage=uint8 group=channel' > plan.txt\n"
 		"  dpq-run --plan plan.txt --hessian hess.h5 model.h5 -o mixed.h5\n"
-		"  dpq-run --sequential --tokens calib.h5 --ctx 256 model.h5 -o seq.h5",
+		"  dpq-run --sequential --tokens calib.h5 --ctx 256 model.h5 -o seq.h5\n"
+		"  dpq-run --sequential --tokens calib.h5 --ctx 256 --qep 0.5 model.h5 -o qep.h5",
 };
 
 /* Values of the options, except the methods of layers. */
@@ -122,7 +123,7 @@ int main(int argc, char *argv[])
 		OPTION_KV_FORMAT(&set.text.kv),
 		METHOD_OPTIONS(&options),
 		{ 0, "qep-skip", OPTION_SELECTION(&set.qep_skip), "GLOB",
-			"--qep leaves out these layers (default: down projections)" },
+			"layers without --qep (default: down projections)" },
 		{ .type = OPTION_HEADING,
 			.help = "Sequential calibration, in place of --hessian and --order" },
 		{ 0, "sequential", OPTION_BOOL(&set.sequential), NULL, "calibrate on quantized layers" },

@@ -98,9 +98,10 @@ static void rotated(void **unused)
 	(void)unused;
 	for (size_t e = 0; e < sizeof extents / sizeof *extents; e++) {
 		const size_t m = extents[e][0], n = extents[e][1];
-		struct square w = { 0 }, h = { 0 }, in, out, want, want_h, ours, ours_h;
+		struct square w = { 0 }, h = { 0 }, g = { 0 }, in, out, want, want_h, want_g, ours, ours_h;
 		float (*weight)[n] = xalloc(m, sizeof *weight), (*back)[n] = xalloc(m, sizeof *back);
 		float (*hessian)[n] = xalloc(n, sizeof *hessian), *turned;
+		float (*cross)[n] = xalloc(n, sizeof *cross), *crossed, *same;
 		struct linear l = { .out = m, .in = n, .weight = weight };
 		struct layer_rotation r;
 
@@ -114,6 +115,12 @@ static void rotated(void **unused)
 					random_normal(&stream, 10000 + i * n + j));
 				h.x[i][j] = h.x[j][i] = (double)hessian[i][j];
 			}
+		for (size_t i = 0; i < n; i++)		/* not symmetric */
+			for (size_t j = 0; j < n; j++) {
+				cross[i][j] = hessian[i][j] +
+					(float)random_normal(&stream, 30000 + i * n + j);
+				g.x[i][j] = (double)cross[i][j];
+			}
 		layer_rotation_make(&r, m, n, 1);
 		layer_rotation_weight(&r, &l);
 		turned = layer_rotation_hessian(&r, n, hessian[0]);
@@ -122,6 +129,11 @@ static void rotated(void **unused)
 		want_h = between(n, n, &in, &h, &in);
 		assert_near(m, n, r.linear.weight, &want);
 		assert_near(n, n, turned, &want_h);
+		crossed = layer_rotation_cross(&r, n, cross[0], hessian[0], turned);
+		want_g = between(n, n, &in, &g, &in);
+		assert_near(n, n, crossed, &want_g);
+		same = layer_rotation_cross(&r, n, hessian[0], hessian[0], turned);
+		assert_memory_equal(same, turned, n * n * sizeof *same);
 		for (size_t i = 0; i < n; i++)
 			for (size_t j = 0; j < n; j++)
 				assert_true(turned[i * n + j] == turned[j * n + i]);
@@ -131,6 +143,7 @@ static void rotated(void **unused)
 		linear_dense(&l, back);
 		assert_near(m, n, back[0], &w);
 		free(weight), free(back), free(hessian), free(turned);
+		free(cross), free(crossed), free(same);
 		layer_rotation_free(&r);
 	}
 }

@@ -152,6 +152,9 @@ t=$(at table9.tsv)
 is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \
 	'5 even 1.31'
 ok '... and the plot of tokens' test -s "${t%table9.tsv}tokens.svg"
+ok input-error "$top/pipelines/input-error.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at input-error.tsv)
+is '... three methods by two calibrations, in five formats' "$(rows "$t")" '30 even'
 ok quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at quarot.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"

@@ -89,8 +89,8 @@ void calibrate_pair(struct calibration *k, struct run *pair);
 struct observer calibrate_observer(struct calibration *k);
 /*
  * calibrate_observe(): runs the part of the model and sums; runs the head too if it is selected. A pair runs
- * in step. Its steps, for a caller that changes a block between its stages: calibrate_blocks() calls run() for
- * each block, as forward_blocks() does, and returns whether the part has the head; run() calls
+ * in step. Its steps, for a caller that changes a block between its stages: calibrate_blocks() calls run()
+ * for each block, as forward_blocks() does, and returns whether the part has the head; run() calls
  * calibrate_stage() for the stages whose inputs are summed, and afterwards takes each model to the end of the
  * block; then calibrate_head() sums the input of the head, if it is selected.
  */

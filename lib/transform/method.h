@@ -71,9 +71,9 @@ char *method_branch_form(const void *format);
 	{ 0, "solver", OPTION_CHOICE(&(o)->solver, method_solvers), NULL, \
 		"qronos: also compensates input errors", .default_value = "gptq" }, \
 	{ 0, "qep", OPTION_REAL(&(o)->method.qep), "ALPHA", \
-		"share of QEP's correction for input errors", .default_value = "0", .max = 1 }, \
+		"share of the correction by QEP", .default_value = "0", .max = 1 }, \
 	{ 0, "qep-damp", OPTION_REAL(&(o)->method.qep_damp), "LAMBDA", \
-		"damping of QEP, times mean diagonal", .default_value = "1", .max = 1e6 }, \
+		"its damping, times mean diagonal", .default_value = "1", .max = 1e6 }, \
 	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \
