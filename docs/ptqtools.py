@@ -148,7 +148,7 @@ class Layer(h5py.Group):
     @_member
     def group_index(self):
         given = self["group_index"][()].astype("u4") if "group_index" in self else None
-        return np.arange(self.shape[1]) // (max(self.group, 0) or self.shape[1]) if given is None else given
+        return np.arange(self.shape[1]) // (max(self.group or 0, 0) or self.shape[1]) if given is None else given
 
     @_member
     def grid_values(self):

@@ -22,6 +22,7 @@
 #include "num/superblock.h"
 
 enum { N = 2816, ROWS = 6, BYTES = N / 256 * 210 };
+static const float levels[16] = IQ4_NL_VALUES;
 static const char *const names[] = { "q4_k", "q5_k", "q6_k", "iq4_nl" };
 
 static struct format get(const char *name)
@@ -249,7 +250,7 @@ static int nearest_value(float x)
 	int k = 0;
 
 	for (int i = 1; i < 16; i++)	/* the upper one of two that are equally near */
-		if (fabs((double)iq4_nl_values[i] - (double)x) <= fabs((double)iq4_nl_values[k] - (double)x))
+		if (fabs((double)levels[i] - (double)x) <= fabs((double)levels[k] - (double)x))
 			k = i;
 	return k;
 }
@@ -268,7 +269,7 @@ static void plain_values(uint8_t *y, const float *x, const float *importance)
 		for (int i = 0; i < 32; i++) {
 			const float w = importance ? importance[i] * sqrtf(sigma2 + x[i] * x[i]) :
 				x[i] * x[i];
-			const float v = iq4_nl_values[nearest_value(by * x[i])];
+			const float v = levels[nearest_value(by * x[i])];
 
 			sx += w * v * x[i], sq += w * v * v;
 		}
@@ -405,8 +406,9 @@ static void searches(void **unused)
 
 /*
  * The mean squared error of normal numbers, in units of their variance: above that of any code of as many
- * bits. A step of 32 numbers from their minimum to their maximum, about 4.2 deviations, has (4.2/top)²/12, 0.0065
- * with 15; the searches find smaller ones. With six bits, groups of 16 and codes from -32, (2.0/32)²/12.
+ * bits. A step of 32 numbers from their minimum to their maximum, about 4.2 deviations, has (4.2/top)²/12,
+ * 0.0065 with 15; the searches find smaller ones. With six bits, groups of 16 and codes from -32,
+ * (2.0/32)²/12.
  */
 static void errors(void **unused)
 {

@@ -7,9 +7,7 @@
 
 enum { PART = 32, GROUPS = SUPERBLOCK_GROUPS, BYTE = 8 };
 
-const float iq4_nl_values[16] = {
-	-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
-};
+static const float levels[16] = IQ4_NL_VALUES;
 
 static float half_at(const uint8_t *x)
 {
@@ -100,7 +98,7 @@ static void iq4_nl(float y[PART], const uint8_t x[], size_t part)
 
 	(void)part;
 	for (size_t j = 0; j < PART; j++)
-		y[j] = d * iq4_nl_values[j < PART / 2 ? x[2 + j] & 15 : x[2 + j - PART / 2] >> 4];
+		y[j] = d * levels[j < PART / 2 ? x[2 + j] & 15 : x[2 + j - PART / 2] >> 4];
 }
 
 static const struct block {
@@ -163,12 +161,9 @@ static void decode(const struct format *f, size_t row, size_t i, size_t n, float
 	}
 }
 
-static bool is_finite(const uint8_t *x)
+static bool is_finite(const uint8_t half[2])
 {
-	uint16_t h;
-
-	memcpy(&h, x, sizeof h);
-	return half_finite(1, &h, HALF_F16);
+	return (half[1] & 0x7c) != 0x7c;
 }
 
 static bool valid(const struct format *f, const uint8_t code[])

@@ -30,7 +30,7 @@
 #include "num/format.h"
 
 enum { SUPERBLOCK_COLUMNS = 256, SUPERBLOCK_BYTES = 210, IQ4_NL_COLUMNS = 32 };
-extern const float iq4_nl_values[16];
+#define IQ4_NL_VALUES { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 }
 
 /* Codes of q4_k, q5_k and q6_k, and those of iq4_nl. */
 extern const struct code_form superblock_form, iq4_nl_form;

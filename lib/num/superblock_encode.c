@@ -15,6 +15,7 @@
 #include "num/clones.h"
 
 enum { LANES = 16, GROUP = 32, PAIRS = SUPERBLOCK_GROUPS, SIXES = 16, TOP_PAIR = 63, NEAR = 4, PASSES = 5 };
+static const float levels[16] = IQ4_NL_VALUES;
 static const float smallest = 1e-15f;	/* groups with smaller weights are 0 */
 
 /* Weights of 16 groups, their factors in the error, and codes. */
@@ -30,10 +31,11 @@ static inline float nearest(float x)
 	return (x + shift) - shift;
 }
 
+/* NaN becomes low. */
 static inline float clamp(float x, float low, float high)
 {
-	x = x < low ? low : x;
-	return x > high ? high : x;
+	x = x > low ? x : low;
+	return x < high ? x : high;
 }
 
 static float half_of(uint8_t y[2], float x)
@@ -84,9 +86,11 @@ static inline __attribute__((always_inline)) void begin_fit(struct fit *f, const
 static inline __attribute__((always_inline)) void errors(const struct lanes *v, const float scale[LANES],
 	const float minimum[LANES], float error[LANES])
 {
+	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++)
 		error[l] = 0;
 	for (size_t i = 0; i < GROUP; i++)
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++) {
 			const float e = scale[l] * v->code[i][l] + minimum[l] - v->x[i][l];
 
@@ -98,6 +102,7 @@ static inline __attribute__((always_inline)) void round_all(struct lanes *v, con
 	const float low[LANES], float top)
 {
 	for (size_t i = 0; i < GROUP; i++)
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++)
 			v->code[i][l] = clamp(nearest(inverse[l] * (v->x[i][l] - low[l])), 0, top);
 }
@@ -110,6 +115,7 @@ static inline __attribute__((always_inline)) void try_inverse(struct fit *f, str
 
 	round_all(v, inverse, f->minimum, top);
 	for (size_t i = 0; i < GROUP; i++)
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++) {
 			const float code = v->code[i][l], w = v->weight[i][l] * code;
 
@@ -117,6 +123,7 @@ static inline __attribute__((always_inline)) void try_inverse(struct fit *f, str
 			qq[l] += w * code;
 			qx[l] += w * v->x[i][l];
 		}
+	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++) {
 		const float d = f->weight[l] * qq[l] - q[l] * q[l];
 		const float s = (f->weight[l] * qx[l] - f->x[l] * q[l]) / d;
@@ -127,6 +134,7 @@ static inline __attribute__((always_inline)) void try_inverse(struct fit *f, str
 		minimum[l] = m > 0 ? 0 : m;
 	}
 	errors(v, scale, minimum, error);
+	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++) {
 		const bool better = det[l] > 0 && error[l] < f->error[l];
 
@@ -151,6 +159,7 @@ CLONES(static, void, fit_pairs, (struct lanes *v, float top, const struct trials
 	for (int i = 0; i <= t->last; i++) {
 		float inverse[LANES];
 
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++)
 			inverse[l] = (t->first + t->step * (float)i + top) / (f.max[l] - f.minimum[l]);
 		try_inverse(&f, v, top, inverse);
@@ -163,6 +172,7 @@ CLONES(static, void, fit_pairs, (struct lanes *v, float top, const struct trials
 /* The extreme weight of each group, with its sign; 0 if all are below the smallest. */
 static inline __attribute__((always_inline)) void extremes(const struct lanes *v, size_t n, float x[LANES])
 {
+	#pragma omp simd
 	for (size_t l = 0; l < LANES; l++) {
 		float most = 0;
 
@@ -181,6 +191,7 @@ static inline __attribute__((always_inline)) void extremes(const struct lanes *v
 static inline __attribute__((always_inline)) void round_sixes(struct lanes *v, const float inverse[LANES])
 {
 	for (size_t i = 0; i < SIXES; i++)
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++)
 			v->code[i][l] = clamp(nearest(inverse[l] * v->x[i][l]), -32, 31);
 }
@@ -195,16 +206,19 @@ CLONES(static, void, fit_sixes, (struct lanes *v, float scale[LANES]), (v, scale
 		const float change = k ? 0.1f * (float)(k - (k < 10 ? 10 : 9)) : 0;
 		float qx[LANES] = { 0 }, qq[LANES] = { 0 }, by[LANES];
 
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++)
 			by[l] = most[l] != 0 ? -(32 + change) / most[l] : 0;
 		round_sixes(v, by);
 		for (size_t i = 0; i < SIXES; i++)
+			#pragma omp simd
 			for (size_t l = 0; l < LANES; l++) {
 				const float code = v->code[i][l], w = v->weight[i][l];
 
 				qx[l] += w * v->x[i][l] * code;
 				qq[l] += w * code * code;
 			}
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++) {
 			const bool better = !k || (qq[l] > 0 && qx[l] * qx[l] > best[l] * qq[l]);
 			const float s = qq[l] != 0 ? qx[l] / qq[l] : 0;
@@ -216,21 +230,34 @@ CLONES(static, void, fit_sixes, (struct lanes *v, float scale[LANES]), (v, scale
 	}
 	round_sixes(v, inverse);
 	for (size_t i = 0; i < SIXES; i++)
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++)
 			v->code[i][l] = most[l] != 0 ? v->code[i][l] : -32;
 }
 
-static inline __attribute__((always_inline)) float nearest_value(float x)
+/* The nearest level, the upper one of two that are equally near; and its number. */
+static inline __attribute__((always_inline)) float nearest_level(float x)
 {
-	float y = iq4_nl_values[0];
+	float y = levels[0];
 
-	for (size_t k = 0; k < 15; k++)		/* the upper one of two that are equally near */
-		y = x >= (iq4_nl_values[k] + iq4_nl_values[k + 1]) / 2 ? iq4_nl_values[k + 1] : y;
+	#pragma GCC unroll 15
+	for (size_t k = 0; k < 15; k++)
+		y = x >= (levels[k] + levels[k + 1]) / 2 ? levels[k + 1] : y;
 	return y;
 }
 
-/* The scales of blocks of 32. */
-CLONES(static, void, fit_values, (struct lanes *v, float scale[LANES]), (v, scale))
+static inline __attribute__((always_inline)) float nearest_number(float x)
+{
+	float y = 0;
+
+	#pragma GCC unroll 15
+	for (size_t k = 0; k < 15; k++)
+		y = x >= (levels[k] + levels[k + 1]) / 2 ? (float)(k + 1) : y;
+	return y;
+}
+
+/* The scales of blocks of 32, and codes. */
+CLONES(static, void, fit_levels, (struct lanes *v, float scale[LANES]), (v, scale))
 {
 	float most[LANES], best[LANES] = { 0 };
 
@@ -238,16 +265,19 @@ CLONES(static, void, fit_values, (struct lanes *v, float scale[LANES]), (v, scal
 	for (int k = 0; k < 16; k++) {	/* first without a change, then from -7 to 7 */
 		float qx[LANES] = { 0 }, qq[LANES] = { 0 }, by[LANES];
 
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++)
-			by[l] = most[l] == 0 ? 0 : k ? ((float)(k - 8) + iq4_nl_values[0]) / most[l] :
-				1 / (-most[l] / iq4_nl_values[0]);
+			by[l] = most[l] == 0 ? 0 : k ? ((float)(k - 8) + levels[0]) / most[l] :
+				1 / (-most[l] / levels[0]);
 		for (size_t i = 0; i < GROUP; i++)
+			#pragma omp simd
 			for (size_t l = 0; l < LANES; l++) {
-				const float q = nearest_value(by[l] * v->x[i][l]), w = v->weight[i][l];
+				const float q = nearest_level(by[l] * v->x[i][l]), w = v->weight[i][l];
 
 				qx[l] += w * q * v->x[i][l];
 				qq[l] += w * q * q;
 			}
+		#pragma omp simd
 		for (size_t l = 0; l < LANES; l++) {
 			const bool better = !k || (qq[l] > 0 && qx[l] * qx[l] > best[l] * qq[l]);
 			const float s = most[l] != 0 && qq[l] > 0 ? qx[l] / qq[l] : 0;
@@ -256,6 +286,13 @@ CLONES(static, void, fit_values, (struct lanes *v, float scale[LANES]), (v, scal
 			best[l] = better ? s * qx[l] : best[l];
 		}
 	}
+	#pragma omp simd
+	for (size_t l = 0; l < LANES; l++)
+		best[l] = scale[l] != 0 ? 1 / scale[l] : 0;
+	for (size_t i = 0; i < GROUP; i++)
+		#pragma omp simd
+		for (size_t l = 0; l < LANES; l++)
+			v->code[i][l] = nearest_number(best[l] * v->x[i][l]);
 }
 
 /* Writes groups of n weights to lanes; the rest of the lanes is 0. */
@@ -486,20 +523,12 @@ static void values(size_t blocks, uint8_t *y, const float *x, const float *impor
 			w[i] = x[i] * x[i];
 	}
 	load(&v, GROUP, blocks, x, w);
-	fit_values(&v, scale);
-	for (size_t k = 0; k < blocks; k++, y += 2 + GROUP / 2, x += GROUP) {
-		const float inverse = scale[k] != 0 ? 1 / scale[k] : 0;
-
+	fit_levels(&v, scale);
+	for (size_t k = 0; k < blocks; k++, y += 2 + GROUP / 2) {
 		half_of(y, scale[k]);
-		memset(y + 2, 0, GROUP / 2);
-		for (size_t i = 0; i < GROUP; i++) {
-			const float value = nearest_value(inverse * x[i]);
-			unsigned q = 0;
-
-			while (iq4_nl_values[q] != value)
-				q++;
-			y[2 + i % (GROUP / 2)] |= (uint8_t)(q << i / (GROUP / 2) * 4);
-		}
+		for (size_t i = 0; i < GROUP / 2; i++)
+			y[2 + i] = (uint8_t)((unsigned)v.code[i][k] |
+				(unsigned)v.code[i + GROUP / 2][k] << 4);
 	}
 }
 

@@ -14,7 +14,7 @@
 #include "solver/factor.h"
 
 /* Rows that a thread takes at once, columns of a block of the error. */
-enum { ROWS = 16, SPAN = 256, ALIGN = 64 };
+enum { ROWS = 64, SPAN = 256, ALIGN = 64 };
 
 void blocks_check(const struct method *m, const char *file, const char *path, size_t out, size_t in)
 {
