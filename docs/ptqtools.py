@@ -110,8 +110,44 @@ def _tiles(codes, kind, bits, states):
     return v.reshape(rows, columns, 16, 16).swapaxes(1, 2).reshape(16 * rows, -1)
 
 
-# Formats with codes of several weights: their names, and the numbers that the scale multiplies.
-forms = {"e8p([34]?)": _vectors, "(1mad|3inst)([1-4])(?:-(1[0-6]))?": _tiles}
+def _halves(b):
+    return b.copy().view("<f2").astype("f4")
+
+
+def _k_blocks(codes, bits):
+    """Weights [rows, columns] of blocks of q4_k, q5_k, q6_k."""
+    n, g = int(bits), np.arange(8)
+    b = codes.reshape(len(codes), -1, {4: 144, 5: 176, 6: 210}[n])
+    if n == 6:
+        at = (64 * np.arange(2)[:, None, None] + 32 * (np.arange(4)[:, None] % 2) + np.arange(32))
+        low = b[..., at] >> 4 * (np.arange(4)[:, None] // 2) & 15
+        high = b[..., 128 + 32 * np.arange(2)[:, None, None] + np.arange(32)] >> 2 * np.arange(4)[:, None] & 3
+        q = (low | high << 4).astype("f4").reshape(*b.shape[:2], 16, 16) - 32
+        w = _halves(b[..., 208:])[..., None] * b[..., 192:208].view("i1")[..., None] * q
+    else:
+        x, end = b[..., 4:16], b[..., -128:].reshape(*b.shape[:2], 4, 1, 32)
+        s, m = (np.concatenate([x[..., o:o + 4] & 63, x[..., 8:] >> o & 15 | x[..., o:o + 4] >> 2 & 48], -1)
+                for o in (0, 4))
+        q = (end >> 4 * np.arange(2)[:, None] & 15).reshape(*b.shape[:2], 8, 32)
+        if n == 5:
+            q = q | (b[..., None, 16:48] >> g[:, None] & 1) << 4
+        d, least = (_halves(b[..., i:i + 2]) for i in (0, 2))
+        w = (d * s)[..., None] * q - (least * m)[..., None]
+    return w.astype("f4").reshape(len(codes), -1)
+
+
+def _nl_blocks(codes):
+    """Weights [rows, columns] of blocks of iq4_nl."""
+    v = np.float32([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
+    b = codes.reshape(len(codes), -1, 18)
+    q = np.concatenate([b[..., 2:] & 15, b[..., 2:] >> 4], -1)
+    return (_halves(b[..., :2]) * v[q]).reshape(len(codes), -1)
+
+
+# Formats with codes of several weights: their names, and the numbers that the scale multiplies, if the layer has one.
+forms = {"e8p([34]?)": _vectors, "(1mad|3inst)([1-4])(?:-(1[0-6]))?": _tiles, "q([456])_k": _k_blocks,
+         "iq4_nl": _nl_blocks}
+BLOCKS = "q[456]_k|iq4_nl"  # contain their scales
 
 
 def _member(f):
@@ -164,7 +200,10 @@ class Layer(h5py.Group):
     def weight(self):
         if self.storage is None:
             return self["weight"][()].astype("f4")
-        w, i = self.grid_values, self.group_index
+        w = self.grid_values
+        if re.fullmatch(BLOCKS, self.storage):
+            return w
+        i = self.group_index
         w = w - np.atleast_2d(self["zero"][()])[:, i] if self.storage[:4] == "uint" or "zero" in self else w
         w = w * np.atleast_2d(self["scale"][()] / (1 if self.scale_tensor is None else self.scale_tensor))[:, i]
         return w if self.compute in (None, "none") else nearest(self.compute, w, self.saturate) * np.c_[self.scale8]

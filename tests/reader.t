@@ -65,4 +65,11 @@ block sh >script; block python >example.py; block '' >expected
 ln -s "$top/data" data
 ok 'the example of the page runs' bash -euo pipefail script
 is '... and prints the output on the page' "$(PYTHONPATH=$top/docs /usr/bin/python3 -B example.py)" "$(cat expected)"
+
+# Blocks of GGUF, which are too long for the layers of the small model.
+for f in q4_k q5_k q6_k iq4_nl; do
+	dpq-run -q --compensate none --storage $f --layers '*/0/self_attn/*' model.h5 -o $f.h5
+	model-export -q --weights-only -o $f $f.h5
+	ok "$f: the same weights, bit for bit" py same_weights $f.h5 $f
+done
 done_testing
