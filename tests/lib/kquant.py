@@ -5,6 +5,7 @@ import importlib
 import h5py
 import numpy as np
 
+from lib import llama
 from lib.h5 import copied, create
 from ref import gguf
 
@@ -98,6 +99,14 @@ def one_layer(path, n, by):
 
 
 # --- tests/doors/kquant.t: the same weights by llama.cpp ---
+def ids(tokens, path):
+    llama.ids(tokens, path)
+
+
+def likelihoods(*arguments):
+    llama.likelihoods(*arguments)
+
+
 def patterns(n):
     r = np.random.default_rng(1)
     yield 'normal', r.normal(size=(64, n))
