@@ -1,31 +1,31 @@
 # frontier.gp -- the plot of frontier.sh: KL by bits, and KL over that of GPTQ at as many bits
 what = "What is best at B bits? KL divergence of each method by its bits per weight"
 bars = "one standard error over windows"
-keys = "rtn/none rtn/two-sided gptq/none gptq/two-sided k-best/none k-best/two-sided sequential/none ". \
-	"qep/none qronos/none plan/none exmy/none nf/none dpq/none awq/none fbquant/none caldera/none eora/none e8p/two-sided ". \
-	"trellis/two-sided blocks/none ggml-plain/none ggml-imatrix/none"
-array name[22] = ["RTN", "RTN, rotated", "GPTQ", "GPTQ, rotated", "K-best", "K-best, rotated", "GPTQ, sequential", "QEP", "Qronos", \
-	"GPTQ, bits by layer", "GPTQ in E2Mx", "GPTQ in NFx", "DPQ (inputs in FP8)", "AWQ", "FBQuant", "CALDERA", \
-	"EoRA", "E8P, rotated", "trellis, rotated", "K-quants, IQ4_NL", "llama.cpp", "llama.cpp, imatrix"]
-# colour, point and dash of each
-hues = "8 8 1 1 6 6 2 2 2 7 3 3 3 4 4 4 4 5 2 5 7 7"
-points = "5 4 7 6 9 8 4 9 5 11 13 12 2 5 4 7 6 13 7 2 4 5"
-dashes = "1 2 1 2 1 2 2 3 1 1 1 2 3 1 2 1 2 1 1 3 3 3"
-of(i) = only('$1"/"$2 == "'.word(keys, i).'"')." | { read -r l; echo \"$l\"; sort -t '\t' -k 4,4g; }"
-has(i) = int(system("awk -F '\\t' '$1\"/\"$2 == \"".word(keys, i)."\"' ".table." | wc -l"))
-shown = ""; do for [i=1:22] { if (has(i)) { shown = shown." ".i } }
-do for [i=1:22] {
-	set linetype i lc rgb color[int(word(hues, i))] pt int(word(points, i)) dt int(word(dashes, i)) lw 1.5
+# method and rotation in the table; name, colour, point and dash in the plot
+array line[21] = ["rtn/none;RTN;8;5;1", "rtn/two-sided;RTN, rotated;8;4;2", "gptq/none;GPTQ;1;7;1", \
+	"gptq/two-sided;GPTQ, rotated;1;6;2", "k-best/none;K-best;6;9;1", "k-best/two-sided;K-best, rotated;6;8;2", \
+	"sequential/none;GPTQ, sequential;2;4;2", "qep/none;QEP;2;9;3", "qronos/none;Qronos;2;5;1", \
+	"plan/none;GPTQ, bits by layer;7;11;1", "exmy/none;GPTQ in E2Mx;3;13;1", "nf/none;GPTQ in NFx;3;12;2", \
+	"dpq/none;DPQ (inputs in FP8);3;2;3", "awq/none;AWQ;4;5;1", "fbquant/none;FBQuant;4;4;2", \
+	"caldera/none;CALDERA;4;7;1", "eora/none;EoRA;4;6;2", "e8p/two-sided;E8P, rotated;5;13;1", \
+	"trellis/two-sided;trellis, rotated;2;7;1", "ggml-plain/none;llama.cpp;7;4;3", \
+	"ggml-imatrix/none;llama.cpp, imatrix;7;5;3"]
+field(i, k) = system("printf %s '".line[i]."' | cut -d ';' -f ".k)
+rows(i) = only('$1"/"$2 == "'.field(i, 1).'"')
+of(i) = rows(i)." | { read -r l; echo \"$l\"; sort -t '\t' -k 4,4g; }"
+shown = ""; array name[21]
+do for [i=1:21] {
+	set linetype i lc rgb color[int(field(i, 3))] pt int(field(i, 4)) dt int(field(i, 5)) lw 1.5
+	name[i] = field(i, 2)
+	if (int(system(rows(i)[2:]." | wc -l")) > 1) { shown = shown." ".i }
 }
-set linetype cycle 22
+set linetype cycle 21
 H = 900; ratio = '(column("kl_times_gptq"))'
 @begin
-set multiplot; set lmargin at screen 0.11; set ylabel offset 1.8;
-set rmargin at screen 0.72; set logscale y; set format y "%g"
+set multiplot; set lmargin at screen 0.11; set rmargin at screen 0.72; set logscale y; set format y "%g"
 set key at screen 0.74, screen down(64) left top Left reverse
-set bmargin at screen down(440); set ylabel "KL divergence, nats per token"; set xrange [1.8:8.6]
-plot for [i in shown] of(int(i)) using "bits_a_weight":"kl":"kl_se" \
-	with yerrorlines lt int(i) title name[int(i)]
+set bmargin at screen down(440); set ylabel "KL divergence, nats per token" offset 1.8; set xrange [1.8:8.6]
+plot for [i in shown] of(int(i)) using "bits_a_weight":"kl":"kl_se" with yerrorlines lt int(i) title name[int(i)]
 @panel
 set tmargin at screen down(480); set bmargin at screen down(H - 60); set xrange [1.8:6.6]; set yrange [0.3:8]
 set xlabel "bits per weight, with scales, zero points and branches"
