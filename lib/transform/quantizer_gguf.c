@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
@@ -14,7 +15,7 @@
 #include "solver/factor.h"
 
 /* Rows that a thread takes at once, columns of a block of the error. */
-enum { ROWS = 64, SPAN = 256, ALIGN = 64 };
+enum { ROWS = 64, SPAN = 256 };
 
 void gguf_blocks_check(const struct method *m, const char *file, const char *path, size_t out, size_t in)
 {
@@ -51,14 +52,6 @@ struct run {
 	size_t floats;
 };
 
-static void *cut(char *base, size_t *at, size_t n, size_t size)
-{
-	char *y = base ? base + *at : NULL;
-
-	*at += ceil_div(n * size, ALIGN) * ALIGN;
-	return y;
-}
-
 /* Divides the workspace and returns its size. base NULL: only the size. */
 static size_t lay_out(struct run *u, struct quantized *t, char *base)
 {
@@ -85,8 +78,6 @@ static void set_importance(struct run *u)
 {
 	const struct second_moments *m = &u->t->inputs;
 
-	if (!m->hessian)
-		u->importance = NULL;
 	for (size_t i = 0; u->importance && i < u->n; i++)
 		u->importance[i] = (float)((double)m->hessian[i * (u->n + 1)] / tokens_of(m, u->n));
 }
