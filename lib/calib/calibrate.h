@@ -87,18 +87,22 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 /* Also sums Σ z xᵀ, with z of the pair, whose current part is the same. */
 void calibrate_pair(struct calibration *k, struct run *pair);
 struct observer calibrate_observer(struct calibration *k);
+/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs in step. */
+void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /*
- * calibrate_observe(): runs the part of the model and sums; runs the head too if it is selected. A pair runs
- * in step. Its steps, for a caller that changes a block between its stages: calibrate_blocks() calls run()
- * for each block, as forward_blocks() does, and returns whether the part has the head; run() calls
- * calibrate_stage() for the stages whose inputs are summed, and afterwards takes each model to the end of the
- * block; then calibrate_head() sums the input of the head, if it is selected.
+ * The same in steps, for a caller that changes a block between its stages:
+ *
+ *	calibrate_blocks(k, f, part, run, arg)	calls run() for each block, as forward_blocks() does
+ *		calibrate_stage(k, f, stage)	in run(): the inputs of a stage are summed
+ *		forward_stage() of each model	in run(): to the end of the block, without sums
+ *	calibrate_head(k, f, part)		sums the input of the head, if it is selected
+ *
+ * calibrate_blocks() returns whether the part has the head.
  */
 bool calibrate_blocks(struct calibration *k, struct forward *f, const struct part *part,
 	void (*run)(void *arg, struct forward *f), void *arg);
 void calibrate_stage(struct calibration *k, struct forward *f, struct stage stage);
 void calibrate_head(struct calibration *k, struct forward *f, const struct part *part);
-void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /* The sums of a layer, or NULL. Sums of an expert may have no tokens. */
 struct sums *calibrate_find(const struct calibration *k, const struct layer_ref *layer);
 /* The sums as a source of moments, instead of a Hessian file. Using it adds the modalities into one sum,

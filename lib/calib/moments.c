@@ -302,8 +302,9 @@ struct hessian moments_hessian(struct moments *h, const char *file, const char *
 		for (size_t i = 0; i < n; i++)
 			h->mean_abs[i] = h->count ? (float)(h->absolute[i] / (double)h->count) : 0;
 	}
-	return (struct hessian){ n, (int64_t)h->count, h->hessian, h->crossed ? h->crossed : h->cross ?
-		h->hessian : NULL, h->absmax, h->mean_abs, h->fourth, h->histogram };
+	return (struct hessian){ n, (int64_t)h->count, h->hessian,
+		h->cross && !h->differ ? h->hessian : h->crossed,
+		h->absmax, h->mean_abs, h->fourth, h->histogram };
 }
 
 void moments_drop(struct moments *h)

@@ -47,8 +47,8 @@ void moments_fetch(struct moments *h);
 void moments_add(struct moments *h, size_t windows, size_t tokens, const float x[windows][tokens][h->in]);
 void moments_add_bf16(struct moments *h, size_t windows, size_t tokens,
 	const uint16_t x[windows][tokens][h->in]);
-/* Adds to Σ z xᵀ; the other sums have the same rows x already. If all z are equal to x in every bit, Σ z xᵀ
- * is Σ x xᵀ in every bit too. */
+/* Adds to Σ z xᵀ; the other sums have the same rows x already. If all z are equal to x in every bit, the
+ * result has Σ x xᵀ for Σ z xᵀ. */
 void moments_add_cross(struct moments *h, size_t windows, size_t tokens,
 	const float z[windows][tokens][h->in], const float x[windows][tokens][h->in]);
 /* Adds the Hessian of a layer from a file. file, layer: for messages. An absent member is a fatal error. */

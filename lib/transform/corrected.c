@@ -43,3 +43,12 @@ double corrected_weight(const struct correction *c, double share, const struct l
 	free(of_tile);
 	return sqrt(sum[0] / sum[1]);
 }
+
+float *corrected_layer(const struct correction *c, double share, const struct linear *l, struct linear *y)
+{
+	float *w = xalloc(l->out, l->in * sizeof *w);
+
+	corrected_weight(c, share, l, w);
+	*y = (struct linear){ .out = l->out, .in = l->in, .weight = w };
+	return w;
+}

@@ -32,22 +32,27 @@ static void check_order(const struct quantize *q, const struct method *m, const 
 			group_name((double)m->solver.group));
 }
 
+/* The end of a message: ": LAYER", or nothing. */
+static const char *of_layer(const char *layer)
+{
+	return layer ? xformat(": %s", layer) : "";
+}
+
 static void check_method(const struct quantize *q, const struct method *m, const char *layer)
 {
 	if ((m->quantizer->needs_cross || m->qep > 0) && !q->source.name)
 		misuse("--%s needs --hessian FILE with cross moments (hessian-accum --pair makes it), or "
-			"--sequential --tokens FILE%s%s", m->qep > 0 ? "qep" : "solver qronos",
-			layer ? ": " : "", layer ? layer : "");
+			"--sequential --tokens FILE%s", m->qep > 0 ? "qep" : "solver qronos",
+			of_layer(layer));
 	if (m->quantizer->needs_hessian && !q->source.name)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
-			"--compensate none to round to nearest%s%s", layer ? ": " : "", layer ? layer : "");
+			"--compensate none to round to nearest%s", of_layer(layer));
 	if (m->solver.search > SEARCH_MSE && !q->source.name)
 		misuse("--scale-search %s needs --hessian FILE (hessian-accum makes it) or --sequential, "
-			"or use --scale-search mse%s%s", searches[m->solver.search],
-			layer ? ": " : "", layer ? layer : "");
+			"or use --scale-search mse%s", searches[m->solver.search], of_layer(layer));
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
 		misuse("static activation scales need --hessian FILE or --sequential, or use "
-			"--act-mode dynamic-token or none%s%s", layer ? ": " : "", layer ? layer : "");
+			"--act-mode dynamic-token or none%s", of_layer(layer));
 	if (m->quantizer->takes_order && q->files.order)
 		check_order(q, m, layer);
 }

@@ -20,16 +20,6 @@ bool quantize_needs_cross(const struct quantize *q, const struct layer_ref *laye
 	return !m->keep && (m->quantizer->needs_cross || is_corrected(q, m, layer));
 }
 
-static void correct_one(struct quantized *t, const struct correction *c)
-{
-	const struct linear *l = t->weight;
-
-	t->corrected = xalloc(l->out, l->in * sizeof *t->corrected);
-	corrected_weight(c, t->method->qep, l, t->corrected);
-	t->corrected_linear = (struct linear){ .out = l->out, .in = l->in, .weight = t->corrected };
-	t->weight = &t->corrected_linear;
-}
-
 /* Corrects the n layers with the inputs and the method of t[0]. */
 static void correct_same(const struct quantize *q, size_t n, struct quantized *const t[n],
 	const struct part *part)
@@ -46,8 +36,11 @@ static void correct_same(const struct quantize *q, size_t n, struct quantized *c
 		layers_fail(status, index, t[0]->layer.path, part, &q->source);
 	for (size_t i = 0; i < n; i++)
 		if (t[i]->inputs.hessian == m->hessian && t[i]->method == t[0]->method &&
-		    is_corrected(q, t[i]->method, &t[i]->ref))
-			correct_one(t[i], &c);
+		    is_corrected(q, t[i]->method, &t[i]->ref)) {
+			t[i]->corrected = corrected_layer(&c, t[i]->method->qep, t[i]->weight,
+				&t[i]->corrected_linear);
+			t[i]->weight = &t[i]->corrected_linear;
+		}
 	free(workspace);
 }
 

@@ -41,16 +41,14 @@ static double run_some(size_t n, struct quantized *const t[n], double damp, void
 		.alone = first_column(m, in) };
 	const struct linear *weight[QUANTIZER_LAYERS];
 	struct linear corrected[QUANTIZER_LAYERS];
+	float *memory[QUANTIZER_LAYERS];
 	void *own = xalloc(correct_workspace(in), 1);
 	size_t index = 0;
 	const enum status status = correct_make(&c, own, &index);
 
 	for (size_t i = 0; i < n && status == STATUS_DONE; i++) {
-		float *w = xalloc(t[i]->weight->out, in * sizeof *w);
-
-		corrected_weight(&c, 1, t[i]->weight, w);
-		corrected[i] = (struct linear){ .out = t[i]->weight->out, .in = in, .weight = w };
 		weight[i] = t[i]->weight;
+		memory[i] = corrected_layer(&c, 1, weight[i], &corrected[i]);
 		t[i]->weight = &corrected[i];
 	}
 	free(own);
@@ -61,7 +59,7 @@ static double run_some(size_t n, struct quantized *const t[n], double damp, void
 	solve(n, t, workspace);
 	for (size_t i = 0; i < n; i++) {
 		t[i]->weight = weight[i];
-		free((void *)(uintptr_t)corrected[i].weight);
+		free(memory[i]);
 	}
 	return t[0]->status == STATUS_DONE ? ((const struct solver_report *)t[0]->state)->lambda : 0;
 }
