@@ -8,6 +8,7 @@
  * first candidate only, and scaled by output errors:
  *	kl[u][c] = kl[u][0] · tr(E_c H E_cᵀ)/tr(E_0 H E_0ᵀ)
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/error.h"
@@ -105,7 +106,7 @@ static uint64_t budget_of(const struct settings *set, const struct units *u)
 	if (bits < 0)
 		die("%s: has %.4g bytes outside of the layers of the plan, --target-size is %zu",
 			part_name(u->model), u->other / 8, set->target_size);
-	return (uint64_t)bits;
+	return (uint64_t)fmin(bits, 0x1p62);	/* more than any model has */
 }
 
 static void print_plan(struct planning *p, const size_t choice[], double cost, double bound)
@@ -126,13 +127,17 @@ static void print_plan(struct planning *p, const size_t choice[], double cost, d
 		printf("; no plan has less than %.4g\n", bound);
 	else
 		printf("; no plan has less\n");
+	printf("* keep\n");
 	for (size_t i = 0; i < u->n; i++) {
 		const size_t at = i * u->candidates + choice[i];
 		char *note = xformat("%s, KL %.3g", part_name(u->candidate[choice[i]]), p->kl[at]);
+		char *lines = unit_lines(u, i, choice[i], note);
 
-		unit_lines(stdout, u, i, choice[i], note);
-		free(note);
+		fputs(lines, stdout);
+		free(note), free(lines);
 	}
+	if (fflush(stdout) || ferror(stdout))
+		die("<stdout>: cannot write:");
 }
 
 enum { SUMS = 1 << 20 };		/* partial sums that the search keeps: 32 MiB a unit */

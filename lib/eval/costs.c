@@ -6,32 +6,48 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "calib/hessian.h"
+#include "model/dense.h"
 #include "model/layer.h"
 #include "quant/stats.h"
 
-/* Σ tr(E H Eᵀ)/tr(W H Wᵀ) over the layers of a unit. */
+/* The weight to compare with that of the model: rotated back in new memory if its rotation is another one. */
+static struct linear comparable(const struct linear *v, const struct linear *w, float **memory)
+{
+	if (linear_rotations_agree(v->in, &v->rotation_in, &w->rotation_in) &&
+	    linear_rotations_agree(v->out, &v->rotation_out, &w->rotation_out))
+		return *v;
+	*memory = xalloc(v->out * v->in, sizeof **memory);
+	linear_dense(v, (float (*)[v->in])*memory);
+	return (struct linear){ .out = v->out, .in = v->in, .weight = *memory };
+}
+
+/* tr(E H Eᵀ)/tr(W H Wᵀ) of a layer. */
+static double error_of_layer(const struct part *model, const struct part *candidate,
+	const struct part *hessian, const char *path)
+{
+	struct layer w = layer_read(model, path, 0, 0), v = layer_read(candidate, path, 0, 0);
+	void *work = xalloc(stats_workspace(w.linear.out, w.linear.in), 1);
+	float *own, *memory = NULL;
+	const float *h = hessian_mixed(hessian, path, w.linear.in, &own).sum;
+	const struct linear other = comparable(&v.linear, &w.linear, &memory);
+	struct weight_difference d;
+
+	hessian_check(part_name(hessian), path, w.linear.in, h);
+	if (!stats_difference(&w.linear, &other, h, &d, work))
+		die("%s: %s/hessian: makes the output error infinite or NaN", part_name(hessian), path);
+	free(work), free(own), free(memory);
+	layer_free(&w), layer_free(&v);
+	return d.output;
+}
+
+/* The sum over the layers of a unit. */
 static double output_error(const struct units *u, const struct part *hessian, size_t unit, size_t candidate)
 {
 	const struct layer_list *list = &u->unit[unit].list;
 	double sum = 0;
 
-	for (size_t j = 0; j < list->n; j++) {
-		const char *path = list->layer[j].path;
-		struct layer w = layer_read(u->model, path, 0, 0);
-		struct layer v = layer_read(u->candidate[candidate], path, 0, 0);
-		void *work = xalloc(stats_workspace(w.linear.out, w.linear.in), 1);
-		struct weight_difference d;
-		float *own;
-		const float *h = hessian_mixed(hessian, path, w.linear.in, &own).sum;
-
-		hessian_check(part_name(hessian), path, w.linear.in, h);
-		if (!stats_difference(&w.linear, &v.linear, h, &d, work))
-			die("%s: %s/hessian: makes the output error infinite or NaN", part_name(hessian),
-				path);
-		sum += d.output;
-		free(work), free(own);
-		layer_free(&w), layer_free(&v);
-	}
+	for (size_t j = 0; j < list->n; j++)
+		sum += error_of_layer(u->model, u->candidate[candidate], hessian, list->layer[j].path);
 	return sum;
 }
 
