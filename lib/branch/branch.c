@@ -9,13 +9,14 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "branch/branch_private.h"
 #include "branch/feedback.h"
 #include "num/svd.h"
 
-enum { ALIGN = 64, ROUNDS = 5 };
+enum { ROUNDS = 5 };
 
 struct branch_plan {
 	bool feedback;			/* FBQuant; the other members are unused */
@@ -53,25 +54,17 @@ static const struct branch_plan
 const struct branch_method branch_methods[] = { METHODS(METHOD) { NULL } };
 const char *const branch_names[] = { METHODS(NAME) NULL };
 
-static void *cut_workspace(char *base, size_t *at, size_t bytes)
-{
-	char *y = base ? base + *at : NULL;
-
-	*at += ceil_div(bytes, ALIGN) * ALIGN;
-	return y;
-}
-
 static void cut_codes(struct codes *c, const struct solver *how, size_t rows, size_t columns, char *base,
 	size_t *at)
 {
 	*c = solver_codes(how, rows, columns);
-	codes_lay_out(c, cut_workspace(base, at, codes_lay_out(c, NULL)));
+	codes_lay_out(c, cut(base, at, codes_lay_out(c, NULL), 1));
 }
 
 static void cut_factors(struct state *s, struct factors *f, char *base, size_t *at)
 {
-	f->a = cut_workspace(base, at, s->r * s->n * sizeof *f->a);
-	f->b = cut_workspace(base, at, s->m * s->r * sizeof *f->b);
+	f->a = cut(base, at, s->r * s->n, sizeof *f->a);
+	f->b = cut(base, at, s->m * s->r, sizeof *f->b);
 	if (s->in_format) {
 		cut_codes(&f->code_a, &s->factor, s->r, s->n, base, at);
 		cut_codes(&f->code_b, &s->factor, s->m, s->r, base, at);
@@ -132,17 +125,17 @@ static size_t lay_out(struct state *s, const struct branch_method *method, const
 	cut_factors(s, &s->now, base, &at);
 	if (s->rounds) {
 		cut_factors(s, &s->pair, base, &at);
-		s->ah = cut_workspace(base, &at, s->r * s->n * sizeof *s->ah);
-		s->thin = cut_workspace(base, &at, s->r * max(s->m, s->n) * sizeof *s->thin);
-		s->right = cut_workspace(base, &at, s->r * max(s->m, s->n) * sizeof *s->right);
-		s->gram = cut_workspace(base, &at, s->r * s->r * sizeof *s->gram);
+		s->ah = cut(base, &at, s->r * s->n, sizeof *s->ah);
+		s->thin = cut(base, &at, s->r * max(s->m, s->n), sizeof *s->thin);
+		s->right = cut(base, &at, s->r * max(s->m, s->n), sizeof *s->right);
+		s->gram = cut(base, &at, s->r * s->r, sizeof *s->gram);
 	}
 	if (!layer->main)
 		cut_codes(&s->now.main, &s->main, s->m, s->n, base, &at);
-	s->residue = cut_workspace(base, &at, s->m * s->n * sizeof *s->residue);
-	s->panel = cut_workspace(base, &at, (size_t)threads * 2 * CHUNK * s->n * sizeof *s->panel);
-	s->sum = cut_workspace(base, &at, ceil_div(s->m, CHUNK) * sizeof *s->sum);
-	s->scratch = cut_workspace(base, &at, scratch_bytes(s, plan));
+	s->residue = cut(base, &at, s->m * s->n, sizeof *s->residue);
+	s->panel = cut(base, &at, (size_t)threads * 2 * CHUNK * s->n, sizeof *s->panel);
+	s->sum = cut(base, &at, ceil_div(s->m, CHUNK), sizeof *s->sum);
+	s->scratch = cut(base, &at, scratch_bytes(s, plan), 1);
 	return at;
 }
 

@@ -3,20 +3,10 @@
 #include "import/ggml.h"
 #include <string.h>
 #include "num/bits.h"
+#include "num/gguf_block.h"
 #include "num/half.h"
-#include "num/superblock.h"
 
 enum { SMALL = 32 };	/* numbers of a block */
-
-static float half_at(const uint8_t *x)
-{
-	uint16_t h;
-	float y;
-
-	memcpy(&h, x, sizeof h);
-	half_widen(1, &y, &h, HALF_F16);
-	return y;
-}
 
 static void f32(size_t n, float y[], const uint8_t x[])
 {
@@ -40,7 +30,7 @@ static void bf16(size_t n, float y[], const uint8_t x[])
 static inline void nibbles(size_t n, float y[], const uint8_t x[], bool fifth, bool has_m)
 {
 	for (size_t i = 0; i < n; i++, y += SMALL, x += SMALL / 2) {
-		const float d = half_at(x), m = has_m ? half_at(x + 2) : 0;
+		const float d = half_f16_at(x), m = has_m ? half_f16_at(x + 2) : 0;
 		const int zero = has_m ? 0 : fifth ? 16 : 8;
 		uint32_t high = 0;
 
@@ -82,7 +72,7 @@ static void q5_1(size_t n, float y[], const uint8_t x[])
 static void q8_0(size_t n, float y[], const uint8_t x[])
 {
 	for (size_t i = 0; i < n; i++, y += SMALL, x += 2 + SMALL) {
-		const float d = half_at(x);
+		const float d = half_f16_at(x);
 
 		for (int j = 0; j < SMALL; j++)
 			y[j] = d * (float)(int8_t)x[2 + j];

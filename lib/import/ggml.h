@@ -7,7 +7,7 @@
  *
  *	d q		Q4_0, Q5_0, Q8_0 (q signed), and MXFP4 (d = 2^(e - 127), q of e2m1)
  *	d q + m		Q4_1, Q5_1
- *	d v(q)		IQ4_NL, v a list of numbers (num/superblock.h)
+ *	d v(q)		IQ4_NL, v a list of numbers (num/gguf_block.h)
  *	(d s) q		Q6_K
  *	(d s) q - (m b)	Q4_K, Q5_K
  *

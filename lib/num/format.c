@@ -17,7 +17,7 @@
 #include "base/nearest.h"
 #include "num/e8p.h"
 #include "num/format_private.h"
-#include "num/superblock.h"
+#include "num/gguf_block.h"
 #include "num/trellis.h"
 
 static bool int_fill(struct format *f)
@@ -123,6 +123,7 @@ static bool quantile_fill(struct format *f)
 #define HARDWARE .fill = hardware_fill, .codec = &codec_floats, .keeps_zero = true
 #define TRELLIS .form = &trellis_form, .group = -1
 #define E8P .fill = e8p_fill, .form = &e8p_form, .group = -1
+#define BLOCKS .fill = gguf_block_fill, .group = -1
 
 #ifndef MORE_KINDS	/* rows of a test (tests/vq8.h) */
 #define MORE_KINDS(ROW)
@@ -147,8 +148,8 @@ static bool quantile_fill(struct format *f)
 	ROW("1mad#-#", "1mad<k>-<L> (L from 10 to 16)", TRELLIS, .fill = trellis_fill_1mad) \
 	ROW("3inst#", "3inst1..3inst4", TRELLIS, .fill = trellis_fill_3inst) \
 	ROW("3inst#-#", "3inst<k>-<L>", TRELLIS, .fill = trellis_fill_3inst) \
-	ROW("q#_k", "q4_k, q5_k, q6_k", .fill = superblock_fill, .form = &superblock_form, .group = -1) \
-	ROW("iq4_nl", "iq4_nl", .fill = iq4_nl_fill, .form = &iq4_nl_form, .group = -1) \
+	ROW("q#_k", "q4_k, q5_k, q6_k", BLOCKS, .form = &gguf_block_256_form) \
+	ROW("iq4_nl", "iq4_nl", BLOCKS, .form = &gguf_block_32_form) \
 	MORE_KINDS(ROW)
 
 #define KIND(n, list, ...) { .name = n, __VA_ARGS__ },

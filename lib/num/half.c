@@ -71,6 +71,16 @@ void half_widen(size_t n, float y[n], const void *x, enum half_type type)
 	}
 }
 
+float half_f16_at(const uint8_t x[2])
+{
+	uint16_t h;
+	float y;
+
+	memcpy(&h, x, sizeof h);
+	half_widen(1, &y, &h, HALF_F16);
+	return y;
+}
+
 void half_narrow(size_t n, uint16_t y[n], const float x[n], enum half_type type)
 {
 	switch (type) {

@@ -8,7 +8,7 @@
 #include "num/trellis.h"
 #include <math.h>
 #include <string.h>
-#include "base/size.h"
+#include "base/cut.h"
 #include "num/half.h"
 #include "num/clones.h"
 
@@ -121,14 +121,6 @@ struct run {
 	float *least;			/* [uppers] of the states before */
 	uint8_t *from;			/* [T][uppers] their h */
 };
-
-static void *cut(char *base, size_t *at, size_t n, size_t size)
-{
-	char *y = base ? base + *at : NULL;
-
-	*at += ceil_div(n * size, 64) * 64;
-	return y;
-}
 
 static size_t lay_out(struct run *u, const struct format *f, char *base)
 {

@@ -2,22 +2,12 @@
 /* codes.c -- see codes.h */
 #include "quant/codes.h"
 #include <string.h>
-#include "base/size.h"
+#include "base/cut.h"
 #include "num/code_form.h"
-
-enum { ALIGN = 64 };
 
 struct codes codes_make(size_t out, size_t in, const struct format *storage, long group)
 {
 	return (struct codes){ .out = out, .in = in, .storage = *storage, .group = group };
-}
-
-static void *cut_memory(char *memory, size_t *at, size_t n, size_t size)
-{
-	char *y = memory && n ? memory + *at : NULL;
-
-	*at += ceil_div(n * size, ALIGN) * ALIGN;
-	return y;
 }
 
 static size_t bytes_of(const struct codes *c)
@@ -32,11 +22,11 @@ size_t codes_lay_out(struct codes *c, void *memory)
 	c->memory = memory;
 	c->groups = linear_groups(c->in, c->group);
 	c->scales = code_has_scales(&c->storage) ? 0 : c->group < 0 ? 1 : c->out * c->groups;
-	c->codes = cut_memory(memory, &bytes, bytes_of(c), 1);
-	c->scale = cut_memory(memory, &bytes, c->scales, sizeof *c->scale);
-	c->zero = cut_memory(memory, &bytes, c->storage.asymmetric ? c->scales : 0, 1);
-	c->scale8 = cut_memory(memory, &bytes, c->scales8, sizeof *c->scale8);
-	c->group_index = cut_memory(memory, &bytes, c->in, sizeof *c->group_index);
+	c->codes = cut(memory, &bytes, bytes_of(c), 1);
+	c->scale = cut(memory, &bytes, c->scales, sizeof *c->scale);
+	c->zero = cut(memory, &bytes, c->storage.asymmetric ? c->scales : 0, 1);
+	c->scale8 = cut(memory, &bytes, c->scales8, sizeof *c->scale8);
+	c->group_index = cut(memory, &bytes, c->in, sizeof *c->group_index);
 	return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/code_form.h"
@@ -19,7 +20,7 @@
 #include "num/trellis.h"
 #include "solver/factor.h"
 
-enum { LANES = E8P_LANES, SPAN = 256, WIDEST = TRELLIS_SIDE, ALIGN = 64 };
+enum { LANES = E8P_LANES, SPAN = 256, WIDEST = TRELLIS_SIDE };
 #define SMALLEST 0x1p-60		/* scale of weights that are all 0 */
 
 /*
@@ -109,14 +110,6 @@ bool ldlq_group_fits(const struct format *f, long group)
 	return group <= 0 || (size_t)group % code_form(f)->columns == 0;
 }
 
-static void *cut(char *base, size_t *at, size_t n, size_t size)
-{
-	char *y = base ? base + *at : NULL;
-
-	*at += ceil_div(n * size, ALIGN) * ALIGN;
-	return y;
-}
-
 /* Divides the workspace and returns its size. base NULL: only the size. */
 static size_t lay_out(struct run *u, struct solver_layer *layer, char *base)
 {
@@ -130,7 +123,7 @@ static size_t lay_out(struct run *u, struct solver_layer *layer, char *base)
 		.storage = layer->settings->storage };
 	u->rounding = rounding_of(&u->storage);
 	u->block = u->rounding->form->columns;
-	base = base ? base + (ALIGN - (uintptr_t)base % ALIGN) % ALIGN : NULL;
+	base = base ? base + (CUT_ALIGN - (uintptr_t)base % CUT_ALIGN) % CUT_ALIGN : NULL;
 	u->column = cut(base, &at, n, sizeof *u->column);
 	u->r = cut(base, &at, u->compensates ? n * n : 0, sizeof *u->r);
 	u->square = cut(base, &at, l->out * groups, sizeof *u->square);
@@ -143,12 +136,12 @@ static size_t lay_out(struct run *u, struct solver_layer *layer, char *base)
 			.row = cut(base, &at, n, sizeof *p.row),
 			.memory = cut(base, &at, u->rounding->workspace(&u->storage), 1) };
 
-		if (base) {
+		if (base)
 			u->panel[t] = p;
-			memset(p.memory, 0, u->rounding->workspace(&u->storage) ? 1 : 0);
-		}
+		if (p.memory)
+			memset(p.memory, 0, 1);
 	}
-	return at + ALIGN - 1;
+	return at + CUT_ALIGN - 1;
 }
 
 size_t ldlq_workspace(const struct solver_layer *layer)

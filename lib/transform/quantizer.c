@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "num/code_form.h"
 #include "num/e8p.h"
-#include "num/superblock.h"
+#include "num/gguf_block.h"
 #include "num/trellis.h"
 #include "solver/ldlq.h"
-#include "transform/quantizer_blocks.h"
 #include "transform/quantizer_branch.h"
+#include "transform/quantizer_gguf.h"
 #include "transform/quantizer_qronos.h"
 
 /* Rows of a test build: { "name", ... }, each followed by a comma. */
@@ -138,8 +138,8 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	"reorder key paths turns ties" more, "a storage with codes of several weights" }
 /* A block is for neighbouring columns, and has its own scales. */
 #define BY_BLOCKS(of) .form = &of, .max_layers = 1, .reads_hessian = true, \
-	.report = { &table, &table_experts }, .check = blocks_check, .begin = solver_begin, \
-	.workspace = blocks_workspace, .run = blocks_make, .view = view, .values = values, \
+	.report = { &table, &table_experts }, .check = gguf_blocks_check, .begin = solver_begin, \
+	.workspace = gguf_blocks_workspace, .run = gguf_blocks_make, .view = view, .values = values, \
 	.free = solver_free, .without_effect = { { true, "group scale-dtype scale-bits ties scale-search " \
 		"round-first group-view static-groups scale8 order reorder key paths turns damp solver", \
 		"a storage of blocks" } }
@@ -164,8 +164,8 @@ const struct quantizer quantizers[] = {
 	{ "trellis-rtn", BY_LDLQ(trellis_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
 	{ "trellis", BY_LDLQ(trellis_form), .needs_hessian = true, .reads_hessian = true,
 		.without_effect = { CODES_OF_SEVERAL("") } },
-	{ "superblock", BY_BLOCKS(superblock_form) },
-	{ "iq4_nl", BY_BLOCKS(iq4_nl_form) },
+	{ "gguf-256", BY_BLOCKS(gguf_block_256_form) },
+	{ "gguf-32", BY_BLOCKS(gguf_block_32_form) },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true },
 	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
 	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .without_effect = { NO_DESCENT } },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * superblock -- blocks of q4_k, q5_k, q6_k and iq4_nl: the decoding of parts of a row, codes that are not
+ * gguf_block -- blocks of q4_k, q5_k, q6_k and iq4_nl: the decoding of parts of a row, codes that are not
  * valid, and the searches, byte for byte, against a plain version of them
  *
  * Blocks are decoded in tests/ggml.c too, against numbers in double. tests/doors/kquant.t compares the
@@ -19,10 +19,10 @@
 #include "base/random.h"
 #include "case.h"
 #include "num/code_form.h"
-#include "num/superblock.h"
+#include "num/gguf_block.h"
 
 enum { N = 2816, ROWS = 6, BYTES = N / 256 * 210 };
-static const float levels[16] = IQ4_NL_VALUES;
+static const float levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
 static const char *const names[] = { "q4_k", "q5_k", "q6_k", "iq4_nl" };
 
 static struct format get(const char *name)
@@ -395,7 +395,7 @@ static void searches(void **unused)
 				plain(&f, want, x, importance);
 				for (cpu = CPU_PLAIN; cpu <= widest; cpu++) {
 					memset(is, 0x55, sizeof is);
-					superblock_encode(&f, N, is, x, importance);
+					gguf_block_encode(&f, N, is, x, importance);
 					assert_memory_equal(is, want, bytes);
 				}
 				cpu = widest;
@@ -425,7 +425,7 @@ static void errors(void **unused)
 		assert_true(code_bits(&f, 1, N) == bits[k] * N);
 		for (size_t row = 0; row < ROWS; row++) {
 			like_gauss(x);
-			superblock_encode(&f, N, code, x, NULL);
+			gguf_block_encode(&f, N, code, x, NULL);
 			code_form(&f)->decode(&f, 0, 0, N, y, code, NULL, NULL);
 			for (size_t i = 0; i < N; i++)
 				error += pow((double)x[i] - (double)y[i], 2) / (N * ROWS * 0.02 * 0.02);
@@ -448,8 +448,9 @@ static void parts(void **unused)
 		const struct code_form *form = code_form(&f);
 
 		CASE("%s", names[k]);
-		superblock_encode(&f, N, code, x, NULL);
-		(f.n == 4 ? q4_k_decode : f.n == 5 ? q5_k_decode : f.n == 6 ? q6_k_decode : iq4_nl_decode)
+		gguf_block_encode(&f, N, code, x, NULL);
+		(void (*const [])(size_t n, float y[], const uint8_t block[])){ q4_k_decode, q5_k_decode,
+			q6_k_decode, iq4_nl_decode }[k]
 			(N / form->columns, whole_row, code);
 		for (size_t i = 0; i < N; i += 29)
 			for (size_t n = 1; n <= 256 && i + n <= N; n += 51) {
@@ -478,7 +479,7 @@ static void valid(void **unused)
 		assert_true(code_has_scales(&f) && !code_is_any(&f, false) && !code_packs(&f));
 		for (int j = 0; j < 2; j++) {
 			like_gauss(x);
-			superblock_encode(&f, N, code, x, NULL);
+			gguf_block_encode(&f, N, code, x, NULL);
 			assert_int_equal(code_first_invalid(&f, n, code), n);
 			code[3 * bytes + halves[k][j] + 1] = j ? 0xfe : 0x7c;
 			code[3 * bytes + halves[k][j]] = 0;
@@ -486,7 +487,7 @@ static void valid(void **unused)
 		}
 		for (float by = 1e10f; by < 1e31f; by *= 1e4f) {
 			gauss(x, by);
-			superblock_encode(&f, N, code, x, NULL);
+			gguf_block_encode(&f, N, code, x, NULL);
 			assert_int_equal(code_first_invalid(&f, n, code), 0);
 		}
 	}
@@ -499,7 +500,7 @@ int main(void)
 		cmocka_unit_test(valid),
 	};
 
-	stream = random_open(1, "superblock");
+	stream = random_open(1, "gguf_block");
 	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

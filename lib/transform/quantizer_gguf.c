@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* quantizer_blocks.c -- see quantizer_blocks.h */
-#include "transform/quantizer_blocks.h"
+/* quantizer_gguf.c -- see quantizer_gguf.h */
+#include "transform/quantizer_gguf.h"
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/code_form.h"
+#include "num/gguf_block.h"
 #include "num/quadratic.h"
-#include "num/superblock.h"
 #include "solver/factor.h"
 
 /* Rows that a thread takes at once, columns of a block of the error. */
-enum { ROWS = 64, SPAN = 256, ALIGN = 64 };
+enum { ROWS = 64, SPAN = 256 };
 
-void blocks_check(const struct method *m, const char *file, const char *path, size_t out, size_t in)
+void gguf_blocks_check(const struct method *m, const char *file, const char *path, size_t out, size_t in)
 {
 	const struct format *f = &m->solver.storage;
-	const size_t columns = code_form(f)->columns;
+	const size_t columns = code_form(f)->columns, few = gguf_block_32_form.columns;
 
 	(void)out;
 	if (m->solver.compensate != COMPENSATE_NONE)
@@ -30,7 +31,7 @@ void blocks_check(const struct method *m, const char *file, const char *path, si
 	if (in % columns)
 		die("%s: %s: has rows of %zu columns, and a block of %s is for %zu: expected another "
 			"--storage for this layer in a --plan, such as %s", file, path, in, f->name, columns,
-			in % IQ4_NL_COLUMNS || columns == IQ4_NL_COLUMNS ? "int4" : "iq4_nl");
+			columns == few || in % few ? "int4" : "iq4_nl");
 }
 
 /* The tokens of the sum of second moments: with a prior, as many as there are columns. */
@@ -51,14 +52,6 @@ struct run {
 	size_t floats;
 };
 
-static void *cut(char *base, size_t *at, size_t n, size_t size)
-{
-	char *y = base ? base + *at : NULL;
-
-	*at += ceil_div(n * size, ALIGN) * ALIGN;
-	return y;
-}
-
 /* Divides the workspace and returns its size. base NULL: only the size. */
 static size_t lay_out(struct run *u, struct quantized *t, char *base)
 {
@@ -74,7 +67,7 @@ static size_t lay_out(struct run *u, struct quantized *t, char *base)
 	return at;
 }
 
-size_t blocks_workspace(size_t n, struct quantized *const t[n])
+size_t gguf_blocks_workspace(size_t n, struct quantized *const t[n])
 {
 	struct run u;
 
@@ -85,8 +78,6 @@ static void set_importance(struct run *u)
 {
 	const struct second_moments *m = &u->t->inputs;
 
-	if (!m->hessian)
-		u->importance = NULL;
 	for (size_t i = 0; u->importance && i < u->n; i++)
 		u->importance[i] = (float)((double)m->hessian[i * (u->n + 1)] / tokens_of(m, u->n));
 }
@@ -101,7 +92,7 @@ static enum status make_row(const struct run *u, size_t row, const float w[u->n]
 
 	if (!half_finite(u->n, w, HALF_NONE))
 		return STATUS_BAD_WEIGHT;
-	superblock_encode(f, u->n, code, w, u->importance);
+	gguf_block_encode(f, u->n, code, w, u->importance);
 	if (code_first_invalid(f, codes, code) < codes)
 		return STATUS_BEYOND_HALF;
 	for (size_t i = 0, some; i < u->n; i += some) {
@@ -151,7 +142,7 @@ static void finish(const struct run *u, struct solver_report *r)
 		r->dead += u->importance[i] == 0;
 }
 
-void blocks_make(size_t n, struct quantized *const t[n], void *workspace)
+void gguf_blocks_make(size_t n, struct quantized *const t[n], void *workspace)
 {
 	struct solver_report *r = t[0]->state;
 	double seconds = 0;
