@@ -1,5 +1,5 @@
 #!/bin/sh
-# plan-bits.t -- formats of blocks and layers for a budget: each cost against eval-ppl of a model made by dpq-run, the
+# plan-bits.t -- formats of blocks and layers for a budget: each KL against eval-ppl of a model made by dpq-run, the
 # plan against enumeration
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
@@ -28,8 +28,8 @@ made() {
 	dpq-run -q --plan "$p" --hessian hess.h5 "$@" -o made.h5 2>err
 	printf '%.4g' "$(eval-ppl -q $text --reference "$model" made.h5 2>/dev/null | sed -n 's/^kl	//p')"
 }
-# kl_of FILE UNIT CANDIDATE: the cost in a file of costs
-kl_of() { py cost "$@"; }
+# kl_of FILE UNIT CANDIDATE: the KL in a file of -o
+kl_of() { py kl "$@"; }
 
 plans --target-bits 5.2 q2.h5 q3.h5 q5.h5 -o costs.h5 >plan 2>err
 is '-q is silent' "$(grep -v "$unmade" err)" ''
@@ -38,7 +38,7 @@ is 'the units are the blocks' "$(lines plan | cut -d' ' -f1 | xargs)" '/model/la
 for unit in 0 1; do
 	for c in 0:2 1:3 2:5; do
 		printf '* keep\n/model/layers/%s/* storage=uint%s\n' $unit ${c#*:} >one
-		is "block $unit in uint${c#*:}: the cost is that of eval-ppl" "$(kl_of costs.h5 $unit ${c%:*})" \
+		is "block $unit in uint${c#*:}: the KL is that of eval-ppl" "$(kl_of costs.h5 $unit ${c%:*})" \
 			"$(kl one --hessian hess.h5 "$model")"
 	done
 done
@@ -46,6 +46,7 @@ is 'the measured KL is that of the plan' "$(measured plan)" "$(made plan "$model
 is '... whose settings all have an effect' "$(grep 'without effect' err)" ''
 plans --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
 ok '--costs: the same plan' cmp x plan
+cp plan blocks.plan
 plan-bits -q --reference "$model" --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
 is '--costs without --tokens: the KL is not measured' \
 	"$(sed 's/, [^ ]* ± [^ ]* measured on [0-9]* tokens//' plan)" "$(cat x)"
@@ -62,7 +63,7 @@ plans --by layer --target-bits 5.1 q2.h5 q3.h5 q5.h5 -o layers.h5 >plan
 ok 'by layer: the plan is as good as the best of an exact search' py best "$model" layers.h5 plan 5.1
 printf '* keep\n/model/layers/1/mlp/down_proj storage=uint2\n' >one
 at=$(lines plan | grep -n '/1/mlp/down_proj' | cut -d: -f1)
-is '... a cost is that of eval-ppl' "$(kl_of layers.h5 $((at - 1)) 0)" "$(kl one --hessian hess.h5 "$model")"
+is '... a KL is that of eval-ppl' "$(kl_of layers.h5 $((at - 1)) 0)" "$(kl one --hessian hess.h5 "$model")"
 plans --by layer --layers '*_proj' --layers '!*/q_proj' --target-bits 5.1 q2.h5 q3.h5 q5.h5 >x
 is '--layers: only these' "$(grep -c q_proj x) $(lines x | wc -l | xargs)" '0 12'
 is '... and dpq-run keeps all others' "$(measured x)" "$(made x "$model")"
@@ -81,7 +82,7 @@ ok '... with the codes of the candidate' h5diff made.h5 e8p.h5 /model/layers/1
 ok '... whatever the options of the command line are' sh -c "dpq-run -q --hessian hess.h5 --plan plan --group 8 \
 	--layer-rotation two-sided --storage uint8 '$model' -o made.h5 && h5diff made.h5 q5.h5 /model/layers/0"
 printf '* keep\n/model/layers/1/* storage=e8p group=tensor\n' >one
-is '... a cost is that of eval-ppl' "$(kl_of e8p.costs 1 1)" "$(kl one --hessian hess.h5 "$model")"
+is '... a KL is that of eval-ppl' "$(kl_of e8p.costs 1 1)" "$(kl one --hessian hess.h5 "$model")"
 no 'E8P by layer: rotations of layers with one input' 1 \
 	'e8p.h5: /model/layers/0/.*: has another rotation than .*, which has the same input: expected --by block' \
 	plans --by layer --target-bits 4 q5.h5 e8p.h5
@@ -89,7 +90,7 @@ no '... some layers of a block' 1 'e8p.h5: .*/q_proj: has another rotation than 
 	plans --layers '*q_proj' --target-bits 4 q5.h5 e8p.h5
 plans --by layer --layers '*down_proj' --target-bits 64 e8p.h5 -o down.costs >x
 printf '* keep\n/model/layers/1/mlp/down_proj storage=e8p group=tensor\n' >one
-is '... but a layer that has its input alone: its cost' "$(kl_of down.costs 1 0)" \
+is '... but a layer that has its input alone: its KL' "$(kl_of down.costs 1 0)" \
 	"$(kl one --hessian hess.h5 "$model")"
 plans --by layer --layers '*down_proj' --hessian hess.h5 --target-bits 64 q2.h5 e8p.h5 -o scaled.h5 >x
 tensor-diff -q --reference "$model" --hessian hess.h5 e8p.h5 >diffe8p
@@ -121,7 +122,7 @@ is 'all experts of a block are one unit' "$(grep -c 'experts/\*/down_proj' plan)
 	"$(py blocks "$experts")"
 at=$(lines plan | grep -n '/1/mlp/experts/\*/down_proj' | cut -d: -f1)
 printf '* keep\n/model/layers/1/mlp/experts/*/down_proj storage=uint2\n' >one
-is '... whose cost is that of eval-ppl' "$(kl_of e.h5 $((at - 1)) 0)" "$(kl one --compensate none "$experts")"
+is '... whose KL is that of eval-ppl' "$(kl_of e.h5 $((at - 1)) 0)" "$(kl one --compensate none "$experts")"
 
 # sizes
 plans --costs costs.h5 --target-size "$(py size "$model" 5.2)" q2.h5 q3.h5 q5.h5 >x
@@ -143,19 +144,33 @@ no 'no tokens' 2 '--tokens FILE is expected' plan-bits --reference "$model" --ta
 no '--hessian by block' 2 '--hessian requires --by layer' plans --hessian hess.h5 --target-bits 4 q2.h5
 no 'too few bits' 1 'the smallest candidates have 4.1623 bits a weight' \
 	plans --costs costs.h5 --target-bits 1 q2.h5 q3.h5 q5.h5
+no '... which is known before anything is measured' 1 'the smallest candidates have 4.1623 bits a weight' \
+	plan-bits -q --reference "$model" --tokens missing.h5 --target-bits 1 q2.h5 q3.h5
 no 'too small a size' 1 'bytes outside of the layers of the plan' \
 	plans --costs costs.h5 --target-size 1 q2.h5 q3.h5 q5.h5
-no 'costs of other candidates' 1 'costs.h5: /size: is of other candidates' \
-	plans --costs costs.h5 --target-bits 4 q2.h5 q5.h5 q3.h5
-no '... of more' 1 'costs.h5: /size' plans --costs costs.h5 --target-bits 4 q2.h5 q3.h5
+no 'costs of candidates in another order' 1 \
+	'costs.h5: /lines: is of other candidates: q5.h5 has .*storage=uint5 .*, expected .*storage=uint3 ' \
+	plans --costs costs.h5 --target-bits 5.2 q2.h5 q5.h5 q3.h5
+for f in nf4 int4; do dpq-run -q --storage $f --group 16 --hessian hess.h5 "$model" -o $f.h5 2>>err; done
+plans --target-bits 64 q2.h5 nf4.h5 -o same.h5 >x
+no '... of another format of the same size' 1 \
+	'same.h5: /lines: is of other candidates: int4.h5 has .*storage=int4 .*, expected .*storage=nf4 ' \
+	plans --costs same.h5 --target-bits 5.2 q2.h5 int4.h5
+no '... of another size' 1 'other.h5: /size: is of other candidates: /model/layers/0/\* in q2.h5 has [0-9]* bits' \
+	plans --costs other.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... of more' 1 'costs.h5: /size' plans --costs costs.h5 --target-bits 4.5 q2.h5 q3.h5
 no '... of layers' 1 'layers.h5: /size' plans --costs layers.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... without formats' 1 'bare.h5: /lines: is missing' plans --costs bare.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+cp q3.h5 renamed.h5
+plans --costs costs.h5 --target-bits 5.2 q2.h5 renamed.h5 q5.h5 | sed 's/renamed/q3/' >x
+ok 'names of files may change' cmp x blocks.plan
 no '... that are not finite' 1 'bad.h5: /kl: has nan' plans --costs bad.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no 'only the model itself' 1 'llama-gqa.h5: has no quantized linear layer in a block' plans --target-bits 4 "$model"
 no 'a candidate without a layer' 1 'less.h5: /model/layers/1/mlp/up_proj: is missing' \
 	plans --target-bits 4 q2.h5 less.h5
 no 'another model' 1 'e2.h5: ' plans --target-bits 4 q2.h5 e2.h5
 no 'a reference that is quantized differently from the candidates: no error of the first' 1 \
-	'has no output error' plans --by layer --hessian hess.h5 --target-bits 4 "$model" q2.h5
+	'has no output error' plans --by layer --hessian hess.h5 --target-bits 5 "$model" q2.h5
 fbq-run -q --hessian hess.h5 --storage uint2 --group 16 --method lowrank "$model" -o branch.h5 2>>err
 no 'a branch' 1 'branch.h5: .*_proj: has a low-rank branch, which no plan of dpq-run makes' \
 	plans --target-bits 4 q5.h5 branch.h5

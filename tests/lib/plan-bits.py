@@ -17,13 +17,13 @@ def make():
         d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
 
 
-def costs(path):
+def stored(path):
     with h5py.File(path) as f:
         return [s.decode() for s in f["unit"][()]], f["size"][()], f["kl"][()]
 
 
-def cost(path, unit, candidate):
-    print("%.6g" % costs(path)[2][int(unit), int(candidate)])
+def kl(path, unit, candidate):
+    print("%.6g" % stored(path)[2][int(unit), int(candidate)])
 
 
 def projections(model):
@@ -41,7 +41,7 @@ def chosen(plan):
 
 
 def least(size, kl, budget):
-    """The least sum of costs: all choices of one half of the units, with the best of the other half."""
+    """The least sum of KL: all choices of one half of the units, with the best of the other half."""
     n = len(size) // 2 or 1
 
     def sums(part):
@@ -58,7 +58,7 @@ def least(size, kl, budget):
 
 
 def best(model, path, plan, bits):
-    _, size, kl = costs(path)
+    _, size, kl = stored(path)
     weights = projections(model)
     budget = int(float(bits) * weights)
     choice = chosen(plan)
@@ -74,8 +74,8 @@ def best(model, path, plan, bits):
 
 
 def scaled(layers, path, *diffs):
-    names, _, kl = costs(layers)
-    other, _, got = costs(path)
+    names, _, kl = stored(layers)
+    other, _, got = stored(path)
     assert names == other
     rows = [csv.DictReader(open(d), delimiter="\t") for d in diffs]
     error = np.array([[float(r["output_error"]) for r in c if r["tensor"] in names] for c in rows]).T
@@ -106,6 +106,10 @@ def size(model, bits):
 def bad():
     with copied("costs.h5", "bad.h5") as f:
         f["kl"][0, 0] = np.nan
+    with copied("costs.h5", "other.h5") as f:
+        f["size"][0, 0] += 1
+    with copied("costs.h5", "bare.h5") as f:
+        del f["lines"]
     with copied("q3.h5", "less.h5") as f:
         del f["model/layers/1/mlp/up_proj"]
     with copied("q3.h5", "split.h5") as f:

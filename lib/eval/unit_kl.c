@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* costs.c -- see costs.h */
-#include "eval/costs.h"
+/* unit_kl.c -- see unit_kl.h */
+#include "eval/unit_kl.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "calib/hessian.h"
 #include "model/dense.h"
@@ -51,10 +52,10 @@ static double output_error(const struct units *u, const struct part *hessian, si
 	return sum;
 }
 
-void costs_scale(const struct units *u, const struct part *hessian, double cost[])
+void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[])
 {
 	for (size_t i = 0; i < u->n; i++) {
-		double *own = cost + i * u->candidates, first = output_error(u, hessian, i, 0);
+		double *own = kl + i * u->candidates, first = output_error(u, hessian, i, 0);
 
 		if (!(first > 0))
 			die("%s: %s: has no output error; the first candidate must have one in each layer",
@@ -65,26 +66,65 @@ void costs_scale(const struct units *u, const struct part *hessian, double cost[
 	}
 }
 
-void costs_read(const char *path, const struct units *u, double cost[])
+/* Compares the beginning of *text with the lines of a candidate, and moves *text to what follows. */
+static void check_lines(const char *file, const struct units *u, size_t unit, size_t c, const char **text)
+{
+	char *lines = unit_lines(u, unit, c, "");
+	const size_t n = strlen(lines);
+
+	if (strncmp(*text, lines, n))
+		die("%s: /lines: is of other candidates: %s has %.*s, expected %.*s", file,
+			part_name(u->candidate[c]), (int)strcspn(lines, "\n"), lines,
+			(int)strcspn(*text, "\n"), *text);
+	*text += n;
+	free(lines);
+}
+
+void unit_kl_read(const char *path, const struct units *u, double kl[])
 {
 	struct part *file = part_open(path, "result");
 	const size_t dim[] = { u->n, u->candidates };
 	const int64_t *size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
-	const double *kl = part_tensor(file, "/kl", TENSOR_F64, 2, dim).data;
+	const double *own = part_tensor(file, "/kl", TENSOR_F64, 2, dim).data;
+	char *lines = part_string(file, "/lines");
+	const char *rest = lines;
 
+	if (!lines)
+		die("%s: /lines: is missing", path);
 	for (size_t i = 0; i < u->n * u->candidates; i++) {
+		check_lines(path, u, i / u->candidates, i % u->candidates, &rest);
 		if ((uint64_t)size[i] != u->size[i])
 			die("%s: /size: is of other candidates: %s in %s has %llu bits, expected %lld", path,
 				u->unit[i / u->candidates].glob, part_name(u->candidate[i % u->candidates]),
 				(unsigned long long)u->size[i], (long long)size[i]);
-		if (!(kl[i] >= 0 && isfinite(kl[i])))
-			die("%s: /kl: has %g, expected finite numbers of at least 0", path, kl[i]);
-		cost[i] = kl[i];
+		if (!(own[i] >= 0 && isfinite(own[i])))
+			die("%s: /kl: has %g, expected finite numbers of at least 0", path, own[i]);
+		kl[i] = own[i];
 	}
+	free(lines);
 	part_close(file);
 }
 
-void costs_write(struct output *out, const struct units *u, const double cost[])
+static void write_lines(struct output *out, const struct units *u)
+{
+	const size_t n = u->n * u->candidates;
+	char **one = xalloc(n, sizeof *one), *all, *end;
+	size_t bytes = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		one[i] = unit_lines(u, i / u->candidates, i % u->candidates, "");
+		bytes += strlen(one[i]);
+	}
+	end = all = xalloc(bytes, 1);
+	for (size_t i = 0; i < n; i++) {
+		end = stpcpy(end, one[i]);
+		free(one[i]);
+	}
+	output_string(out, "/lines", all);
+	free(one), free(all);
+}
+
+void unit_kl_write(struct output *out, const struct units *u, const double kl[])
 {
 	const size_t n = u->n * u->candidates;
 	const char **name = xalloc(u->n + u->candidates, sizeof *name);
@@ -98,8 +138,9 @@ void costs_write(struct output *out, const struct units *u, const double cost[])
 		size[i] = (int64_t)u->size[i];
 	output_strings(out, "/unit", u->n, name);
 	output_strings(out, "/candidate", u->candidates, name + u->n);
+	write_lines(out, u);
 	output_write(out, "/size", tensor_2d(TENSOR_I64, size, u->n, u->candidates));
-	output_write(out, "/kl", tensor_2d(TENSOR_F64, (void *)(uintptr_t)cost, u->n, u->candidates));
+	output_write(out, "/kl", tensor_2d(TENSOR_F64, (void *)(uintptr_t)kl, u->n, u->candidates));
 	output_end(out);
 	output_close(out);
 	free(name), free(size);
