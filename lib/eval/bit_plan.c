@@ -41,7 +41,7 @@ struct bit_plan bit_plan_make(const struct units *u, const double kl[], uint64_t
 	struct bit_plan p = { .candidate = xalloc(u->n, sizeof *p.candidate) };
 
 	if (!knapsack_solve(&k, p.candidate, &p.kl, &p.bound))
-		die("the smallest candidates have more bits than the target");	/* bit_plan_budget() refuses it */
+		die("no plan has as few bits as the target");	/* bit_plan_budget() finds it first */
 	return p;
 }
 
@@ -50,7 +50,8 @@ void bit_plan_free(struct bit_plan *p)
 	free(p->candidate);
 }
 
-static void print_comments(const struct bit_plan *p, const struct units *u, const struct measured_kl *measured)
+static void print_comments(const struct bit_plan *p, const struct units *u,
+	const struct measured_kl *measured)
 {
 	double bits = 0;
 

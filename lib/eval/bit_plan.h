@@ -16,8 +16,9 @@
 #include "eval/unit.h"
 
 /*
- * Bits of all units together, from bits per weight, or from bytes of the whole model if bits is negative. Fatal
- * error if the smallest candidates have more. It needs no KL, so that it can be called before they are measured.
+ * Bits of all units together, from bits per weight, or from bytes of the whole model if bits is negative.
+ * Fatal error if the smallest candidates have more. It needs no KL, so that it can be called before they are
+ * measured.
  */
 uint64_t bit_plan_budget(const struct units *u, double bits, size_t bytes);
 
@@ -29,8 +30,8 @@ struct bit_plan {
 struct bit_plan bit_plan_make(const struct units *u, const double kl[], uint64_t budget);
 void bit_plan_free(struct bit_plan *p);
 
-/* Prints a plan for dpq-run: comments, "* keep", and the lines of each unit. measured: the KL of its model, or
- * NULL. Fatal error if standard output cannot be written. */
+/* Prints a plan for dpq-run: comments, "* keep", and the lines of each unit. measured: the KL of its model,
+ * or NULL. Fatal error if standard output cannot be written. */
 struct measured_kl { double kl, se; size_t tokens; };
 void bit_plan_print(const struct bit_plan *p, const struct units *u, const double kl[],
 	const struct measured_kl *measured);
