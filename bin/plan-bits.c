@@ -2,21 +2,19 @@
 /*
  * plan-bits -- choose the format of each block or layer for a budget of bits
  *
- * Candidates are quantized forms of one model. The cost of taking the layers of a unit from a candidate is
- * the KL divergence of the model with only these layers quantized (eval/sensitivity.h). The plan has the
- * least sum of costs within the budget (eval/knapsack.h). With --hessian the divergence is measured of the
- * first candidate only, and scaled by output errors:
- *	kl[u][c] = kl[u][0] · tr(E_c H E_cᵀ)/tr(E_0 H E_0ᵀ)
+ * Candidates are quantized forms of one model. The KL of the model with only the layers of one unit, a block
+ * or a layer, quantized is measured for each unit and candidate (eval/sensitivity.h). The plan has the least
+ * sum of these KL within the budget (eval/bit_plan.h). With --hessian the KL is measured of the first
+ * candidate only, and scaled by output errors (eval/unit_kl.h).
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
-#include "eval/costs.h"
-#include "eval/knapsack.h"
+#include "eval/bit_plan.h"
 #include "eval/record.h"
 #include "eval/sensitivity.h"
 #include "eval/unit.h"
+#include "eval/unit_kl.h"
 #include "forward/cache.h"
 #include "model/basis.h"
 #include "model/setting.h"
@@ -28,11 +26,12 @@ static const struct tool tool = {
 	.operands = "CANDIDATE...",
 	.max_operands = SIZE_MAX,
 	.optional = true,
-	.about = "Reads quantized forms of the model of --reference. Measures, for each block (--by layer: "
-		"for each layer) and each of them, the KL divergence of the model with only these layers "
-		"quantized. Prints the plan for dpq-run --plan whose sum of these divergences is least "
-		"within the budget, with the predicted KL, which is this sum, and the measured one. "
-		"-o stores the divergences; --costs uses them again for another budget.",
+	.about = "Reads quantized forms of the model of --reference. For each block (--by layer: for each "
+		"layer) and each of these candidates, measures the KL divergence of the model with only the "
+		"layers of this block quantized, from the model of --reference. "
+		"Prints the plan for dpq-run --plan that has the least sum of these KL within the budget, "
+		"with this sum, which predicts the KL of the plan, and its measured KL. "
+		"-o stores the KL of all blocks and candidates; --costs uses them for another budget.",
 	.examples = "  for b in 2 3 4; do\n"
 		"    dpq-run --hessian hess.h5 --storage uint$b --group 64 model.h5 -o q$b.h5\n"
 		"  done\n"
@@ -54,15 +53,11 @@ struct settings {
 	bool force_tokens, force_basis;
 };
 
-/* The model, its candidates, and the cost of each choice. */
-struct planning {
-	const struct settings *set;
-	struct part *model, *hessian, *tokens;
-	const struct config *config;
-	struct units units;
-	double *kl;			/* [units][candidates] */
-	struct windows windows;		/* with --tokens */
+/* What the KL are measured on: --tokens. */
+struct text {
+	struct part *file;		/* NULL: they are read */
 	char *used;			/* the line of the ids in use */
+	struct windows windows;
 	struct sensitivity sensitivity;
 };
 
@@ -75,135 +70,83 @@ static void check_settings(const struct settings *set)
 	if (!set->tokens && !set->costs)
 		misuse("--tokens FILE is expected, or --costs FILE of an earlier run");
 	if (set->hessian && set->by != UNIT_LAYER)
-		misuse("--hessian requires --by layer: errors of the layers of a block do not add up");
+		misuse("--hessian requires --by layer: output errors of the layers of a block do not add up");
 	option_without_effect(3, (struct option_without_effect[]){
 		{ !set->tokens, WINDOWS_NAMES " compute-type force-tokens memory", "without --tokens" },
-		{ set->costs, "hessian", "--costs has the divergences" },
+		{ set->costs, "hessian", "--costs has the KL" },
 		STRIDE_WITHOUT_EFFECT(set->windows.convention) });
 }
 
-static void open_run(struct planning *p)
+static void open_text(struct text *t, const struct settings *set, const struct units *u,
+	const struct config *config)
 {
-	const struct settings *set = p->set;
 	struct execution e = { .compute_type = set->compute_type };
 
-	p->tokens = part_open(set->tokens, "tokens");
-	p->windows = windows_scored(windows_read(p->tokens, p->model, p->config, &set->windows,
-		set->force_tokens, &p->used));
-	e.rows = p->windows.rows;
-	e.modalities = p->windows.modalities;
-	e.cache = cache_use(p->config, p->model, &(struct cache_format){ 0 });
-	p->sensitivity = sensitivity_open(&p->units, p->config, &e, &p->windows, set->memory);
+	if (!set->tokens)
+		return;
+	t->file = part_open(set->tokens, "tokens");
+	t->windows = windows_scored(windows_read(t->file, u->model, config, &set->windows, set->force_tokens,
+		&t->used));
+	e.rows = t->windows.rows;
+	e.modalities = t->windows.modalities;
+	e.cache = cache_use(config, u->model, &(struct cache_format){ 0 });
+	t->sensitivity = sensitivity_open(u, config, &e, &t->windows, set->memory);
 }
 
-/* Bits of all units together. */
-static uint64_t budget_of(const struct settings *set, const struct units *u)
+static void close_text(struct text *t)
 {
-	const double bits = option_given("target-bits") ? set->target_bits * u->weights :
-		8 * (double)set->target_size - u->other;
-
-	if (bits < 0)
-		die("%s: has %.4g bytes outside of the layers of the plan, --target-size is %zu",
-			part_name(u->model), u->other / 8, set->target_size);
-	return (uint64_t)bits;
+	if (!t->file)
+		return;
+	sensitivity_close(&t->sensitivity);
+	part_close(t->file);
+	windows_free(&t->windows);
+	free(t->used);
 }
 
-static void print_plan(struct planning *p, const size_t choice[], double cost, double bound)
+/* Measures the KL of units and candidates, or reads them. */
+static void find_kl(const struct settings *set, const struct units *u, struct text *t,
+	const struct part *hessian, double kl[])
 {
-	const struct units *u = &p->units;
-	double bits = 0, kl, se;
-
-	for (size_t i = 0; i < u->n; i++)
-		bits += (double)u->size[i * u->candidates + choice[i]];
-	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n", bits / u->weights,
-		(bits + u->other) / 8);
-	printf("# KL %.4g predicted", cost);
-	if (p->tokens) {
-		kl = sensitivity_of_plan(&p->sensitivity, choice, &se);
-		printf(", %.4g ± %.2g measured on %zu tokens", kl, se, p->windows.targets);
-	}
-	if (bound < cost)
-		printf("; no plan has less than %.4g\n", bound);
-	else
-		printf("; no plan has less\n");
-	for (size_t i = 0; i < u->n; i++) {
-		const size_t at = i * u->candidates + choice[i];
-		char *note = xformat("%s, KL %.3g", part_name(u->candidate[choice[i]]), p->kl[at]);
-
-		unit_lines(stdout, u, i, choice[i], note);
-		free(note);
-	}
-}
-
-enum { SUMS = 1 << 20 };		/* partial sums that the search keeps: 32 MiB a unit */
-
-static void solve(struct planning *p)
-{
-	const struct units *u = &p->units;
-	const struct knapsack k = { u->n, u->candidates, u->size, p->kl, budget_of(p->set, u), SUMS };
-	size_t *choice = xalloc(u->n, sizeof *choice);
-	double cost, bound, least = 0;
-
-	if (!knapsack_solve(&k, choice, &cost, &bound)) {
-		for (size_t i = 0; i < u->n; i++) {
-			uint64_t small = UINT64_MAX;
-
-			for (size_t c = 0; c < u->candidates; c++)
-				small = u->size[i * u->candidates + c] < small ?
-					u->size[i * u->candidates + c] : small;
-			least += (double)small;
-		}
-		die("the smallest candidates have %.4f bits a weight and %.0f bytes with the rest of the "
-			"model, more than the target", least / u->weights, (least + u->other) / 8);
-	}
-	print_plan(p, choice, cost, bound);
-	free(choice);
-}
-
-/* The cost of each choice, measured or read. */
-static void find_costs(struct planning *p)
-{
-	const struct units *u = &p->units;
-
-	if (p->set->tokens)
-		open_run(p);
-	if (p->set->costs) {
-		costs_read(p->set->costs, u, p->kl);
+	if (set->costs) {
+		unit_kl_read(set->costs, u, kl);
 		return;
 	}
-	sensitivity_measure(&p->sensitivity, p->hessian ? 1 : u->candidates,
-		(double (*)[u->candidates])p->kl);
-	if (p->hessian)
-		costs_scale(u, p->hessian, p->kl);
+	sensitivity_measure(&t->sensitivity, hessian ? 1 : u->candidates, (double (*)[u->candidates])kl);
+	if (hessian)
+		unit_kl_scale(u, hessian, kl);
 }
 
-static void plan(struct planning *p, size_t candidates, struct part *candidate[], const char *output)
+static void print_plan(const struct units *u, struct text *t, const double kl[], uint64_t budget)
 {
-	const struct settings *set = p->set;
-	struct output *out;
+	struct bit_plan p = bit_plan_make(u, kl, budget);
+	struct measured_kl measured = { .tokens = t->windows.targets };
 
-	p->units = units_of(p->model, p->config, candidates, candidate, (enum unit_kind)set->by,
-		&set->layers);
-	p->kl = xalloc(p->units.n * candidates, sizeof *p->kl);
-	out = record_open(output, p->model);
-	if (p->hessian)
-		record_input(out, "hessian", p->hessian);
-	find_costs(p);
-	if (p->tokens) {
-		record_input(out, "tokens", p->tokens);
-		record_tokens(out, p->used);
-	}
-	solve(p);
+	if (t->file)
+		measured.kl = sensitivity_of_plan(&t->sensitivity, p.candidate, &measured.se);
+	bit_plan_print(&p, u, kl, t->file ? &measured : NULL);
+	bit_plan_free(&p);
+}
+
+static void run(const struct settings *set, const struct units *u, const struct config *config,
+	const struct part *hessian, const char *output)
+{
+	const uint64_t budget = bit_plan_budget(u, option_given("target-bits") ? set->target_bits : -1,
+		set->target_size);
+	struct output *out = record_open(output, u->model);
+	double *kl = xalloc(u->n * u->candidates, sizeof *kl);
+	struct text t = { 0 };
+
+	record_input(out, "hessian", hessian);
+	open_text(&t, set, u, config);
+	record_input(out, "tokens", t.file);
+	if (t.file && !set->costs)
+		record_tokens(out, t.used);
+	find_kl(set, u, &t, hessian, kl);
+	print_plan(u, &t, kl, budget);
 	if (out)
-		costs_write(out, &p->units, p->kl);
-	sensitivity_close(&p->sensitivity);
-	if (p->tokens) {
-		part_close(p->tokens);
-		windows_free(&p->windows);
-		free(p->used);
-	}
-	units_free(&p->units);
-	free(p->kl);
+		unit_kl_write(out, u, kl);
+	close_text(&t);
+	free(kl);
 }
 
 int main(int argc, char *argv[])
@@ -220,7 +163,7 @@ int main(int argc, char *argv[])
 		WINDOWS_OPTIONS(&set.windows),
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
 			"measure the first candidate; scale by errors" },
-		{ 0, "costs", OPTION_FILE(&set.costs), "FILE", "use the divergences of an earlier -o" },
+		{ 0, "costs", OPTION_FILE(&set.costs), "FILE", "use the KL that an earlier -o stored" },
 		OPTION_LAYERS(&set.layers),
 		OPTION_COMPUTE_TYPE(&set.compute_type),
 		OPTION_FORCE_TOKENS(&set.force_tokens),
@@ -229,8 +172,9 @@ int main(int argc, char *argv[])
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	struct planning p = { .set = &set };
-	struct part **file = xalloc(c.operands + 2, sizeof *file);
+	struct part **file = xalloc(c.operands + 2, sizeof *file), *model, *hessian = NULL;
+	const struct config *config;
+	struct units u;
 
 	linalg_init();
 	check_settings(&set);
@@ -238,14 +182,16 @@ int main(int argc, char *argv[])
 		misuse("quantized forms of the model are expected");
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = part_open(c.operand[i], "model");
-	file[c.operands] = p.model = part_open(set.reference, "model");
-	file[c.operands + 1] = p.hessian = option_has_effect("hessian") ?
-		part_open(set.hessian, "hessian") : NULL;
+	file[c.operands] = model = part_open(set.reference, "model");
+	if (option_has_effect("hessian"))
+		file[c.operands + 1] = hessian = part_open(set.hessian, "hessian");
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(
 		c.operands + 2, (const struct part *const *)file, set.force_basis)));
-	p.config = config_open(p.model);
-	plan(&p, c.operands, file, c.output);
-	config_close(p.config);
+	config = config_open(model);
+	u = units_of(model, config, c.operands, file, (enum unit_kind)set.by, &set.layers);
+	run(&set, &u, config, hessian, c.output);
+	units_free(&u);
+	config_close(config);
 	for (size_t i = 0; i < c.operands + 2; i++)
 		if (file[i])
 			part_close(file[i]);

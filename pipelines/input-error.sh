@@ -40,3 +40,4 @@ rows() {
 	done; done; done
 }
 rows | tabulate input-error "$compared" comparison
+plot input-error

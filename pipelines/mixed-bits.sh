@@ -3,8 +3,8 @@
 #
 # Weights of 2 to 6 bits in groups of PTQ_GROUP (64) with zero points and 16-bit scales, by GPTQ in group-aware order.
 # block, layer: plan-bits chooses the bits of each block or layer, from 2048 tokens of the calibration set, for as many
-# bits as one format of 3, 4 or 5 bits for all layers has. By layer, divergences are measured with 3 bits and follow for
-# other bits from output errors. predicted: the sum of the divergences of single blocks or layers on these tokens.
+# bits as one format of 3, 4 or 5 bits for all layers has. By layer, KL are measured with 3 bits and follow for
+# other bits from output errors. predicted: the sum of the KL of single blocks or layers on these tokens.
 # kl_delta, nll_delta: differences from one format of as many bits, paired, with standard errors over windows.
 # PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail

@@ -85,6 +85,7 @@ static void small_cases(void **state)
 
 		const double best = enumerated(&k);
 
+		assert_int_equal(isinf(best), knapsack_least(&k) > k.budget);
 		if (!knapsack_solve(&k, choice, &got, &bound)) {
 			assert_true(isinf(best));
 			none++;

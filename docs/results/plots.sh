@@ -14,9 +14,11 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
-	local name=$1 table=${2#*-} variables v
-	case $2 in mquant-table9) table=tokens ;; gar-keys) table=keys ;; fp4|outliers|quarot|recipes|scale-search|sequential|smoothquant|solver-search|mixed-bits)
-			table=$2 ;; esac
+	local name=$1 table=$2 variables v
+	case $2 in
+		mquant-table9) table=tokens ;;
+		gar-keys|*-table[0-9]*|*-figure[0-9]*|fbquant-*|*-channels) table=${2#*-} ;;
+	esac
 	ln -s "$folder/$name.tsv" "$table.tsv"
 	IFS=';' read -ra variables <<<"$4"
 	for v in "${variables[@]}"; do case $v in
@@ -56,9 +58,11 @@ fpe2m2-figure9-prose|fpe2m2-figure9|prose|
 fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
 fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
+frontier-prose|frontier|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
 gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over tokens
 gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one SE over layers, over tokens
 gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
+input-error-prose|input-error|prose, 16320 tokens|bars=one standard error over 3 draws and windows
 mixed-bits-prose|mixed-bits|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
 mquant-figure1b|mquant-figure1b|data/vlm|
 mquant-tokens|mquant-table9||

@@ -9,7 +9,7 @@
 const char *number_size(const char *text, size_t *value);	/* digits */
 const char *number_real(const char *text, double *value);	/* [-]digits[.digits][e5], finite */
 
-enum { NUMBER_CHARS = 32 };
+enum { NUMBER_CHARS = 40 };
 /* The number in the fewest digits from which strtod(), or strtof(), reads the same number; returns text. */
 char *number_text(double x, char text[NUMBER_CHARS]);
 char *number_text_float(float x, char text[NUMBER_CHARS]);

@@ -32,6 +32,24 @@ static double cost_of(const struct knapsack *k, size_t i, size_t c)
 	return k->cost[i * k->choices + c];
 }
 
+static uint64_t smallest_size(const struct knapsack *k, size_t i)
+{
+	uint64_t y = size_of(k, i, 0);
+
+	for (size_t c = 1; c < k->choices; c++)
+		y = size_of(k, i, c) < y ? size_of(k, i, c) : y;
+	return y;
+}
+
+uint64_t knapsack_least(const struct knapsack *k)
+{
+	uint64_t y = 0;
+
+	for (size_t i = 0; i < k->items; i++)
+		y += smallest_size(k, i);
+	return y;
+}
+
 /* The smallest choice of an item; among equal sizes the cheapest. */
 static size_t smallest(const struct knapsack *k, size_t i)
 {
@@ -247,7 +265,7 @@ bool knapsack_solve(const struct knapsack *k, size_t choice[k->items], double *c
 	w.least[n] = 0;
 	w.small[n] = 0;
 	for (size_t i = n; i--; )
-		w.small[i] = w.small[i + 1] + size_of(k, i, smallest(k, i));
+		w.small[i] = w.small[i + 1] + smallest_size(k, i);
 	fits = w.small[0] <= k->budget;
 	if (fits) {
 		prepare(&w, choice);

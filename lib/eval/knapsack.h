@@ -23,6 +23,8 @@ struct knapsack {
 	size_t limit;			/* partial sums that are kept, at least 1 */
 };
 
+/* The sum of the smallest sizes, the least budget that a choice fits. Costs are not read. */
+uint64_t knapsack_least(const struct knapsack *k);
 /* choice[items] of least cost, and its cost. bound: no solution costs less; equal to the cost if that is
  * exact. False if no choice fits the budget. */
 bool knapsack_solve(const struct knapsack *k, size_t choice[k->items], double *cost, double *bound);

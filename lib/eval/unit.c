@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "eval/candidate.h"
 #include "model/layer.h"
-#include "num/scale_type.h"
 
 const char *const unit_kinds[] = { "block", "layer", NULL };
 
@@ -34,9 +34,9 @@ static bool any_quantizes(const struct units *u, const char *path)
 }
 
 /* Adds the layer to the last unit if it belongs there, else to a new one. */
-static void add(struct units *u, const struct layer_ref *layer, size_t block, enum unit_kind kind)
+static void add(struct units *u, const struct layer_ref *layer, size_t block)
 {
-	char *glob = glob_of(layer, kind);
+	char *glob = glob_of(layer, u->kind);
 	size_t i = 0;
 
 	for (i = u->n; i && u->unit[i - 1].block == block; i--)
@@ -53,14 +53,44 @@ static void add(struct units *u, const struct layer_ref *layer, size_t block, en
 	layer_list_add(&u->unit[i].list, layer);
 }
 
-static double bits_of(const struct part *part, const char *path, size_t out, size_t in)
+/* Fatal error if layers of two candidates were rotated with other signs: one run of dpq-run has one seed. */
+static void check_signs(const struct units *u, size_t candidate, const char *path, size_t in)
 {
-	struct layer l = layer_outline(part, path);
+	struct tensor own, first;
+
+	if (!layer_find(u->candidate[candidate], path, "input_signs", TENSOR_I8, 1, &in, &own))
+		return;
+	for (size_t c = 0; c < candidate; c++)
+		if (layer_find(u->candidate[c], path, "input_signs", TENSOR_I8, 1, &in, &first)) {
+			if (memcmp(own.data, first.data, in))
+				die("%s: %s: is rotated with other signs than in %s, expected candidates of "
+					"one --seed", part_name(u->candidate[candidate]), path,
+					part_name(u->candidate[c]));
+			return;
+		}
+}
+
+/* Bits of a layer of a candidate, which is checked against that of the model. */
+static double bits_of(const struct units *u, const struct unit *unit, size_t candidate,
+	const struct layer_ref *layer, const struct linear *model)
+{
+	const struct part *part = u->candidate[candidate];
+	const char *path = layer->path;
+	struct layer l;
 	double bits;
 
-	if ((out || in) && (l.linear.out != out || l.linear.in != in))
+	if (!layer_exists(part, path))
+		die("%s: %s: is missing; %s has it", part_name(part), path, part_name(u->model));
+	l = layer_outline(part, path);
+	if (l.linear.out != model->out || l.linear.in != model->in)
 		die("%s: %s: has %zu x %zu weights, expected %zu x %zu", part_name(part), path, l.linear.out,
-			l.linear.in, out, in);
+			l.linear.in, model->out, model->in);
+	candidate_check(part, path, model, &l.linear);
+	if (!l.linear.weight && !candidate_same_rotation(model, &l.linear)) {
+		candidate_check_input(u->model, part, &unit->list, layer, u->kind == UNIT_LAYER ?
+			"--by block" : "both quantized, and both in --layers");
+		check_signs(u, candidate, path, l.linear.in);
+	}
 	bits = member_bits(members, &l.linear) * (double)l.linear.out * (double)l.linear.in;
 	layer_free(&l);
 	return bits;
@@ -74,16 +104,11 @@ static void measure(struct units *u, size_t i)
 		double bits = 0;
 
 		for (size_t j = 0; j < unit->list.n; j++) {
-			const char *path = unit->list.layer[j].path;
-			struct layer l = layer_outline(u->model, path);
-			const size_t out = l.linear.out, in = l.linear.in;
+			struct layer l = layer_outline(u->model, unit->list.layer[j].path);
 
+			bits += bits_of(u, unit, c, &unit->list.layer[j], &l.linear);
+			u->weights += c ? 0 : (double)l.linear.out * (double)l.linear.in;
 			layer_free(&l);
-			if (!layer_exists(u->candidate[c], path))
-				die("%s: %s: is missing; %s has it", part_name(u->candidate[c]), path,
-					part_name(u->model));
-			bits += bits_of(u->candidate[c], path, out, in);
-			u->weights += c ? 0 : (double)out * (double)in;
 		}
 		u->size[i * u->candidates + c] = (uint64_t)ceil(bits);
 	}
@@ -122,14 +147,14 @@ static void add_other(void *arg, const char *path, const char *type, int rank, c
 struct units units_of(const struct part *model, const struct config *c, size_t candidates,
 	struct part *const candidate[candidates], enum unit_kind kind, const struct selection *layers)
 {
-	struct units u = { .model = model, .candidates = candidates, .candidate = candidate };
+	struct units u = { .model = model, .kind = kind, .candidates = candidates, .candidate = candidate };
 	struct layer_list list = layer_list(model, c, layers);
 
 	for (size_t i = 0; i < list.n; i++) {
 		const struct layer_ref *l = &list.layer[i];
 
 		if (l->stack == config_last(c) && layer_ref_row(l) && any_quantizes(&u, l->path))
-			add(&u, l, layer_ref_block(c, l), kind);
+			add(&u, l, layer_ref_block(c, l));
 	}
 	layer_list_free(&list);
 	if (!u.n)
@@ -151,40 +176,26 @@ void units_free(struct units *u)
 	free(u->unit), free(u->size);
 }
 
-/* The settings of a layer as words of a plan; free() it. */
-static char *settings(const struct part *part, const char *path)
-{
-	struct layer l = layer_outline(part, path);
-	const struct linear *x = &l.linear;
-	char *group = x->group > 0 ? xformat("%ld", x->group) : xformat(x->group ? "tensor" : "channel");
-	char *y = x->weight ? xformat("keep") : xformat("storage=%s group=%s scale-dtype=%s compute=%s",
-		x->storage.name, group, scale_types[x->storage.scales],
-		x->compute.kind ? x->compute.name : "none");
-
-	free(group);
-	layer_free(&l);
-	return y;
-}
-
-void unit_lines(FILE *to, const struct units *u, size_t unit, size_t candidate, const char *note)
+char *unit_lines(const struct units *u, size_t unit, size_t candidate, const char *note)
 {
 	const struct layer_list *list = &u->unit[unit].list;
-	const struct part *part = u->candidate[candidate];
-	char *first = settings(part, list->layer->path);
+	const size_t n = list->n;
+	char **words = xalloc(n, sizeof *words), *y = xformat("%s", "");
 	bool same = true;
 
-	for (size_t j = 1; j < list->n; j++) {
-		char *own = settings(part, list->layer[j].path);
-
-		same &= !strcmp(own, first);
-		free(own);
+	for (size_t j = 0; j < n; j++) {
+		words[j] = candidate_words(u->model, u->candidate[candidate], list->layer[j].path);
+		same &= !strcmp(words[j], words[0]);
 	}
-	for (size_t j = 0; j < (same ? 1 : list->n); j++) {
-		char *own = settings(part, list->layer[j].path);
+	for (size_t j = 0; j < (same ? 1 : n); j++) {
+		char *before = y;
 
-		fprintf(to, "%s %s%s%s\n", same ? u->unit[unit].glob : list->layer[j].path, own,
-			j ? "" : "  # ", j ? "" : note);
-		free(own);
+		y = xformat("%s%s %s%s%s\n", before, same ? u->unit[unit].glob : list->layer[j].path,
+			words[j], j || !*note ? "" : "  # ", j ? "" : note);
+		free(before);
 	}
-	free(first);
+	for (size_t j = 0; j < n; j++)
+		free(words[j]);
+	free(words);
+	return y;
 }

@@ -5,13 +5,12 @@
  * A candidate is the same model with all or some layers quantized. A plan takes the layers of each unit from
  * one candidate. The layers of all experts of a block that have the same name are one unit.
  *
- * Calling sequence: units_of(); units_budget(); unit_lines() for each unit; units_free().
+ * Calling sequence: units_of(); unit_lines() for each unit; units_free().
  */
 #ifndef EVAL_UNIT_H
 #define EVAL_UNIT_H
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include "base/selection.h"
 #include "io/part.h"
 #include "model/config.h"
@@ -27,6 +26,7 @@ struct unit {
 };
 struct units {
 	const struct part *model;
+	enum unit_kind kind;
 	size_t candidates;
 	struct part *const *candidate;
 	size_t n;
@@ -38,14 +38,17 @@ struct units {
 
 /*
  * The units of the selected layers in the blocks of the language model that some candidate has quantized.
- * Fatal errors: a candidate lacks a layer, or it has another shape there; there is no such layer.
+ * Fatal errors: a candidate lacks a layer, or it has another shape there; no plan makes such a layer; a plan
+ * that takes a unit from a candidate would rotate one input in two ways; there is no such layer.
  */
 struct units units_of(const struct part *model, const struct config *c, size_t candidates,
 	struct part *const candidate[candidates], enum unit_kind kind, const struct selection *layers);
 void units_free(struct units *u);
 
-/* Prints the lines of a plan (transform/plan.h) that give the layers the formats of the candidate. A line has
- * storage, group, type of scales and compute format, or `keep` for layers that are not quantized. note:
- * a comment at the end of the first line. */
-void unit_lines(FILE *to, const struct units *u, size_t unit, size_t candidate, const char *note);
+/*
+ * The lines of a plan (transform/plan.h) that give the layers of the unit the formats of the candidate: one
+ * for all of them (eval/candidate.h), or one for each if they differ; free() it. note: a comment at the end
+ * of the first line, or "".
+ */
+char *unit_lines(const struct units *u, size_t unit, size_t candidate, const char *note);
 #endif

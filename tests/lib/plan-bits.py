@@ -17,13 +17,13 @@ def make():
         d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
 
 
-def costs(path):
+def stored(path):
     with h5py.File(path) as f:
         return [s.decode() for s in f["unit"][()]], f["size"][()], f["kl"][()]
 
 
-def cost(path, unit, candidate):
-    print("%.6g" % costs(path)[2][int(unit), int(candidate)])
+def kl(path, unit, candidate):
+    print("%.6g" % stored(path)[2][int(unit), int(candidate)])
 
 
 def projections(model):
@@ -36,11 +36,12 @@ def projections(model):
 def chosen(plan):
     """The candidates of the lines of a plan, by the file in the comment."""
     lines = [s for s in open(plan) if not s.startswith("#")]
+    assert lines.pop(0) == "* keep\n"
     return [["q2.h5", "q3.h5", "q5.h5"].index(re.search(r"# (q.\.h5)", s)[1]) for s in lines]
 
 
 def least(size, kl, budget):
-    """The least sum of costs: all choices of one half of the units, with the best of the other half."""
+    """The least sum of KL: all choices of one half of the units, with the best of the other half."""
     n = len(size) // 2 or 1
 
     def sums(part):
@@ -57,7 +58,7 @@ def least(size, kl, budget):
 
 
 def best(model, path, plan, bits):
-    _, size, kl = costs(path)
+    _, size, kl = stored(path)
     weights = projections(model)
     budget = int(float(bits) * weights)
     choice = chosen(plan)
@@ -72,11 +73,11 @@ def best(model, path, plan, bits):
     np.testing.assert_allclose(said, size[i, choice].sum() / weights, rtol=1e-4)
 
 
-def scaled(layers, path):
-    names, _, kl = costs(layers)
-    other, _, got = costs(path)
+def scaled(layers, path, *diffs):
+    names, _, kl = stored(layers)
+    other, _, got = stored(path)
     assert names == other
-    rows = [csv.DictReader(open("diff%d" % b), delimiter="\t") for b in (2, 3, 5)]
+    rows = [csv.DictReader(open(d), delimiter="\t") for d in diffs]
     error = np.array([[float(r["output_error"]) for r in c if r["tensor"] in names] for c in rows]).T
     np.testing.assert_array_equal(got[:, 0], kl[:, 0])
     np.testing.assert_allclose(got, kl[:, :1] * error / error[:, :1], rtol=1e-4)  # printed with six digits
@@ -105,5 +106,17 @@ def size(model, bits):
 def bad():
     with copied("costs.h5", "bad.h5") as f:
         f["kl"][0, 0] = np.nan
+    with copied("costs.h5", "other.h5") as f:
+        f["size"][0, 0] += 1
+    with copied("costs.h5", "bare.h5") as f:
+        del f["lines"]
     with copied("q3.h5", "less.h5") as f:
         del f["model/layers/1/mlp/up_proj"]
+    with copied("q3.h5", "split.h5") as f:
+        g = f["model/layers/1/mlp/down_proj"]
+        g["split_index"] = np.array([3], "i4")
+        g["split_weight"] = np.zeros((g["codes"].shape[0], 1), "f2")
+    with copied("q3.h5", "modality.h5") as f:
+        g = f["model/layers/1/mlp/down_proj"]
+        g["act_scale"] = np.array([1, 1], "f4")
+        g.attrs["act_mode"], g.attrs["act_format"] = "static-modality", "int8"
