@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits a weight, in one plot
 #
-# Every method reads the same Hessians. Weights are in groups of PTQ_GROUP (64) with scales in f16. Scales are searched
-# in all methods: by output error (`hessian`) with GPTQ and what is built on it, by squared error (`mse`) with
-# round-to-nearest. GPTQ has the group-aware order. bits_a_weight counts codes, scales, zero points, signs and branches.
+# All methods read the same Hessians, except the three sequential ones. Weights are in groups of PTQ_GROUP (64) with
+# scales in f16. Scales are searched in all methods: by output error (`hessian`) with GPTQ and what is built on it, by
+# squared error (`mse`) with round-to-nearest. GPTQ has the group-aware order.
 #
 #   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn
 #   gptq      dpq-run, uint2 to uint8                        fbquant  branch of rank in/32 by FBQuant, uint2 to uint4
@@ -11,16 +11,19 @@
 #   nf        GPTQ in NF2 to NF6                             eora     the same branch by EoRA, for the error of gptq
 #   k-best    GPTQ, 4 paths and 1 turn of scales             e8p      E8P, 2 to 4 bits, BlockLDLQ
 #   dpq       GPTQ for FP8: weights and inputs are FP8, too  trellis  1MAD, 2 to 4 bits, BlockLDLQ
-#   sequential  GPTQ with the inputs of quantized layers     qep, qronos  the same by QEP, by Qronos
-#   plan      gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
-#   ggml      block types of llama.cpp, made by its library; imatrix: with diag H as the importance of columns
+#   sequential, qep, qronos    GPTQ, QEP, Qronos with the inputs that quantized layers give, uint2 to uint4
+#   plan                       gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
+#   ggml-plain, ggml-imatrix   block types of llama.cpp, made by its library; imatrix: importance diag H
 #
-# rotation: two-sided: each layer is rotated on both sides before (dpq-run --layer-rotation). e8p and trellis have no
-# other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: differences from gptq of as many bits
-# of codes without rotation, paired, with standard errors over windows. kl_times_gptq: KL over that of gptq without
-# rotation at as many bits a weight, interpolated. seconds: processor time of the tool that
-# quantizes, MiB: its peak memory, without calibration, awq-scale, plan-bits and the GPTQ before eora. PTQ_LIMIT: only
-# the first tokens of the calibration set. PEERS: a Python with h5py and llama-cpp-python; without it no ggml.
+# Columns. rotation: two-sided if each layer is rotated on both sides (dpq-run --layer-rotation); e8p and trellis have
+# no other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: paired differences from gptq without
+# rotation whose codes have as many bits, with standard errors over windows. kl_times_gptq: KL over that of gptq without
+# rotation at as many bits a weight, interpolated. seconds, MiB: processor time and peak memory of the tool that
+# quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count. bits_a_weight: of codes, scales,
+# zero points, signs and branches.
+#
+# PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py and llama-cpp-python; without it
+# there are no rows of ggml.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

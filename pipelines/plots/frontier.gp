@@ -13,13 +13,13 @@ array line[21] = ["rtn/none;RTN;8;5;1", "rtn/two-sided;RTN, rotated;8;4;2", "gpt
 field(i, k) = system("printf %s '".line[i]."' | cut -d ';' -f ".k)
 rows(i) = only('$1"/"$2 == "'.field(i, 1).'"')
 of(i) = rows(i)." | { read -r l; echo \"$l\"; sort -t '\t' -k 4,4g; }"
-shown = ""; array name[21]
-do for [i=1:21] {
+shown = ""; array name[|line|]
+do for [i=1:|line|] {
 	set linetype i lc rgb color[int(field(i, 3))] pt int(field(i, 4)) dt int(field(i, 5)) lw 1.5
 	name[i] = field(i, 2)
 	if (int(system(rows(i)[2:]." | wc -l")) > 1) { shown = shown." ".i }
 }
-set linetype cycle 21
+set linetype cycle |line|
 H = 900; ratio = '(column("kl_times_gptq"))'
 @begin
 set multiplot; set lmargin at screen 0.11; set rmargin at screen 0.72; set logscale y; set format y "%g"
