@@ -114,40 +114,43 @@ def _halves(b):
     return b.copy().view("<f2").astype("f4")
 
 
-def _k_blocks(codes, bits):
-    """Weights [rows, columns] of blocks of q4_k, q5_k, q6_k."""
-    n, g = int(bits), np.arange(8)
-    b = codes.reshape(len(codes), -1, {4: 144, 5: 176, 6: 210}[n])
-    if n == 6:
-        at = (64 * np.arange(2)[:, None, None] + 32 * (np.arange(4)[:, None] % 2) + np.arange(32))
-        low = b[..., at] >> 4 * (np.arange(4)[:, None] // 2) & 15
-        high = b[..., 128 + 32 * np.arange(2)[:, None, None] + np.arange(32)] >> 2 * np.arange(4)[:, None] & 3
-        q = (low | high << 4).astype("f4").reshape(*b.shape[:2], 16, 16) - 32
-        w = _halves(b[..., 208:])[..., None] * b[..., 192:208].view("i1")[..., None] * q
-    else:
-        x, end = b[..., 4:16], b[..., -128:].reshape(*b.shape[:2], 4, 1, 32)
-        s, m = (np.concatenate([x[..., o:o + 4] & 63, x[..., 8:] >> o & 15 | x[..., o:o + 4] >> 2 & 48], -1)
-                for o in (0, 4))
-        q = (end >> 4 * np.arange(2)[:, None] & 15).reshape(*b.shape[:2], 8, 32)
-        if n == 5:
-            q = q | (b[..., None, 16:48] >> g[:, None] & 1) << 4
-        d, least = (_halves(b[..., i:i + 2]) for i in (0, 2))
-        w = (d * s)[..., None] * q - (least * m)[..., None]
-    return w.astype("f4").reshape(len(codes), -1)
+def _offset_blocks(codes, bits):
+    """Weights d s q - m b [rows, columns] of blocks of q4_k, q5_k."""
+    x = codes.reshape(len(codes), -1, {"4": 144, "5": 176}[bits])
+    pairs, low = x[..., 4:16], x[..., -128:].reshape(*x.shape[:2], 4, 1, 32)
+    s, b = (np.concatenate([pairs[..., i:i + 4] & 63, pairs[..., 8:] >> i & 15 | pairs[..., i:i + 4] >> 2 & 48], -1)
+            for i in (0, 4))
+    q = (low >> 4 * np.arange(2)[:, None] & 15).reshape(*x.shape[:2], 8, 32)
+    if bits == "5":
+        q = q | (x[..., None, 16:48] >> np.arange(8)[:, None] & 1) << 4
+    d, m = _halves(x[..., :2]), _halves(x[..., 2:4])
+    return ((d * s)[..., None] * q - (m * b)[..., None]).astype("f4").reshape(len(codes), -1)
 
 
-def _nl_blocks(codes):
-    """Weights [rows, columns] of blocks of iq4_nl."""
+def _scale_blocks(codes):
+    """Weights d s (q - 32) [rows, columns] of blocks of q6_k."""
+    x = codes.reshape(len(codes), -1, 210)
+    half, g, j = np.arange(2)[:, None, None], np.arange(4)[:, None], np.arange(32)
+    low = x[..., 64 * half + 32 * (g % 2) + j] >> 4 * (g // 2) & 15
+    high = x[..., 128 + 32 * half + j] >> 2 * g & 3
+    q = (low | high << 4).astype("f4").reshape(*x.shape[:2], 16, 16) - 32
+    scale = _halves(x[..., 208:]) * x[..., 192:208].view("i1")
+    return (scale[..., None] * q).astype("f4").reshape(len(codes), -1)
+
+
+def _level_blocks(codes):
+    """Weights d v(q) [rows, columns] of blocks of iq4_nl."""
     v = np.float32([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
     b = codes.reshape(len(codes), -1, 18)
     q = np.concatenate([b[..., 2:] & 15, b[..., 2:] >> 4], -1)
     return (_halves(b[..., :2]) * v[q]).reshape(len(codes), -1)
 
 
-# Formats with codes of several weights: their names, and the numbers that the scale multiplies, if the layer has one.
-forms = {"e8p([34]?)": _vectors, "(1mad|3inst)([1-4])(?:-(1[0-6]))?": _tiles, "q([456])_k": _k_blocks,
-         "iq4_nl": _nl_blocks}
-BLOCKS = "q[456]_k|iq4_nl"  # contain their scales
+# Formats with codes of several weights: the pattern of their names, and the numbers of their codes. The groups of the
+# pattern are arguments. Scales multiply the numbers, except those of BLOCKS, whose codes contain the scales.
+forms = {"e8p([34]?)": _vectors, "(1mad|3inst)([1-4])(?:-(1[0-6]))?": _tiles, "q([45])_k": _offset_blocks,
+         "q6_k": _scale_blocks, "iq4_nl": _level_blocks}
+BLOCKS = "q[456]_k|iq4_nl"
 
 
 def _member(f):
