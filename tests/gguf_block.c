@@ -3,7 +3,7 @@
  * gguf_block -- blocks of q4_k, q5_k, q6_k and iq4_nl: the decoding of parts of a row, codes that are not
  * valid, and the searches, byte for byte, against a plain version of them
  *
- * Blocks are decoded in tests/ggml.c too, against numbers in double. tests/doors/kquant.t compares the
+ * Blocks are decoded in tests/ggml.c too, against numbers in double. tests/doors/gguf_block.t compares the
  * searches with those of llama.cpp.
  */
 #include <math.h>

@@ -12,7 +12,7 @@ static void decode_grid(const struct format *f, size_t row, size_t i, size_t n, 
 	format_decode(f, n, w, code + i, scale, zero);
 }
 
-static const struct code_form single = { 1, 1, decode_grid, NULL, false };
+static const struct code_form single = { .rows = 1, .columns = 1, .decode = decode_grid };
 
 const struct code_form *code_form(const struct format *f)
 {

@@ -92,8 +92,8 @@ static bool valid(const struct format *f, const uint8_t code[])
 	return is_finite(code + t->half[0]) && is_finite(code + t->half[1]);
 }
 
-const struct code_form gguf_block_256_form = { 1, BLOCK, decode, valid, .has_scales = true };
-const struct code_form gguf_block_32_form = { 1, GROUP, decode, valid, .has_scales = true };
+#define FORM(of) { .rows = 1, .columns = of, .decode = decode, .valid = valid, .has_scales = true }
+const struct code_form gguf_block_256_form = FORM(BLOCK), gguf_block_32_form = FORM(GROUP);
 
 void gguf_block_encode(const struct format *f, size_t n, uint8_t code[], const float x[n],
 	const float *importance)

@@ -1,8 +1,8 @@
 #!/bin/sh
-# kquant.t -- blocks of dpq-run --storage q4_k, q5_k, q6_k and iq4_nl, bit for bit against those of llama.cpp
+# gguf_block.t -- blocks of dpq-run --storage q4_k, q5_k, q6_k and iq4_nl, bit for bit against those of llama.cpp
 #
 # llama.cpp's ggml_quantize_chunk() makes them, called from the library of the Python package llama-cpp-python, with the
-# mean squares of inputs as importances, and without. Weights and importances are those of tests/lib/kquant.py; some
+# mean squares of inputs as importances, and without. Weights and importances are those of tests/lib/gguf_block.py; some
 # scales are subnormal or 0 as half floats. Weights that need larger scales than a half float are refused by dpq-run.
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# kquant.t -- dpq-run --storage q4_k, q5_k, q6_k and iq4_nl: codes that are blocks of a GGUF file
+# gguf_block.t -- dpq-run --storage q4_k, q5_k, q6_k and iq4_nl: codes that are blocks of a GGUF file
 #
-# tests/gguf_block.c compares the searches with plain ones, tests/doors/kquant.t with those of llama.cpp.
+# tests/gguf_block.c compares the searches with plain ones, tests/doors/gguf_block.t with those of llama.cpp.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 model-import -q "$top/data/prose" -o m.h5

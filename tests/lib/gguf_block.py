@@ -1,4 +1,4 @@
-"""kquant.py -- Python of tests/kquant.t and tests/doors/kquant.t: blocks in files, and weights with a Hessian"""
+"""gguf_block.py -- Python of tests/gguf_block.t, also in doors: blocks in files, and weights with a Hessian"""
 
 import importlib
 
@@ -98,7 +98,7 @@ def one_layer(path, n, by):
         f['a/weight'] = np.random.default_rng(1).standard_normal((4, int(n))).astype('f4') * np.float32(by)
 
 
-# --- tests/doors/kquant.t: the same weights by llama.cpp ---
+# --- tests/doors/gguf_block.t: the same weights by llama.cpp ---
 def ids(tokens, path):
     llama.ids(tokens, path)
 
