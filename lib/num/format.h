@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * format.h -- number formats of at most 8 bits: int<N>, uint<N>, e<x>m<y>, nf<N>, mxfp4, nvfp4, e4m3fn,
- * e4m3ieee, e5m2ieee; and formats with a code for several weights: e8p (num/e8p.h)
+ * e4m3ieee, e5m2ieee; and formats with a code for several weights: e8p (num/e8p.h), trellis codes
+ * (num/trellis.h), blocks of GGUF (num/gguf_block.h)
  *
  * A format is a list of values, one per code. A stored number is
  *	x̂ = (grid[code] - zero) · scale,

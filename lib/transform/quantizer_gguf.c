@@ -34,7 +34,7 @@ void gguf_blocks_check(const struct method *m, const char *file, const char *pat
 			columns == few || in % few ? "int4" : "iq4_nl");
 }
 
-/* The tokens of the sum of second moments: with a prior, as many as there are columns. */
+/* The tokens of the sum of second moments; with a prior, at least n (calib/hessian.h). */
 static double tokens_of(const struct second_moments *m, size_t n)
 {
 	const double tokens = (double)m->count;

@@ -10,10 +10,9 @@
  * quantized and replaced in the block. Layers that are not selected, or kept, run unchanged. Layers with
  * activation scales round their inputs. Memory holds one block, its quantized layers, and the hidden states.
  *
- * If a method reads cross moments Σ z xᵀ (QEP, Qronos), the windows also pass the layers as they are in the
- * input, in step (calib/cross.h): x is the input of a layer in the model whose earlier layers are quantized,
- * z that in the unquantized model. Memory then holds two blocks and two sets of hidden states. The input is
- * read once.
+ * If a method reads cross moments Σ z xᵀ (QEP, Qronos), the windows also pass the unquantized layers of the
+ * input file, in step (calib/cross.h). x is the input of a layer after quantized layers, z that after
+ * unquantized ones. Memory then holds two blocks and two sets of hidden states. The file is read once.
  *
  * Calling sequence: sequential_source() as the source of a struct quantize; sequential_open();
  * quantize_part() for each part; sequential_close().
