@@ -73,7 +73,7 @@ char *method_branch_form(const void *format);
 	{ 0, "qep", OPTION_REAL(&(o)->method.qep), "ALPHA", \
 		"share of the correction by QEP", .default_value = "0", .max = 1 }, \
 	{ 0, "qep-damp", OPTION_REAL(&(o)->method.qep_damp), "LAMBDA", \
-		"damping of QEP, times mean diagonal", .default_value = "1", .max = 1e6 }, \
+		"QEP damping, times mean diagonal", .default_value = "1", .max = 1e6 }, \
 	{ 0, "paths", OPTION_SIZE(&(o)->method.solver.paths), "K", \
 		"paths kept of each row (1: GPTQ)", .default_value = "1", .min = 1, .max = SOLVER_PATHS }, \
 	{ 0, "turns", OPTION_SIZE(&(o)->method.solver.turns), "N", \
