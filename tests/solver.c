@@ -211,8 +211,8 @@ static void mark_same(bool *same, const struct solver *s, const struct data *d, 
  * its row are then compensated for another error, by up to a step. Later groups have other weights and other
  * scales, and no bound holds for them except that on codes. The same is true for the group itself if the tie
  * was in its search. Scales before the first different code come from the same weights. They are equal except
- * for rounding, which at a tie of their type gives the next scale. Scales from which the compute format rounds
- * all codes of a group to the same values cost the same, and which of them is taken depends on rounding.
+ * for rounding, which at a tie of their type gives the next scale. Scales from which the compute format
+ * rounds all codes of a group to the same values cost the same: which of them is taken depends on rounding.
  */
 static void compare_scales(const char *what, const struct solver *s, const struct data *d,
 	const int32_t *order, const struct result *want, const struct result *got)
