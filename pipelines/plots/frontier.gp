@@ -13,22 +13,31 @@ array line[21] = ["rtn/none;RTN;8;5;1", "rtn/two-sided;RTN, rotated;8;4;2", "gpt
 field(i, k) = system("printf %s '".line[i]."' | cut -d ';' -f ".k)
 rows(i) = only('$1"/"$2 == "'.field(i, 1).'"')
 of(i) = rows(i)." | { read -r l; echo \"$l\"; sort -t '\t' -k 4,4g; }"
-shown = ""; array name[|line|]
+shown = ""; apart = ""; array name[|line|]
 do for [i=1:|line|] {
 	set linetype i lc rgb color[int(field(i, 3))] pt int(field(i, 4)) dt int(field(i, 5)) lw 1.5
 	name[i] = field(i, 2)
-	if (int(system(rows(i)[2:]." | wc -l")) > 1) { shown = shown." ".i }
+	if (int(system(rows(i)[2:]." | wc -l")) > 1) {
+		if (strstrt(line[i], "ggml") == 1) { apart = apart." ".i } else { shown = shown." ".i }
+	}
 }
 set linetype cycle |line|
 H = 900; ratio = '(column("kl_times_gptq"))'
 @begin
+N = 0; do for [i in shown.apart] {
+	N = N + 1; set label 10 + N name[int(i)] at screen 0.745, screen down(56 + 21 * N) left font "sans-serif,13" \
+		point lt int(i) ps 0.9 offset 1,-0.2
+}
+if (!strlen(apart)) { apart = word(shown, 1) }	# a loop over no words would run once
 set multiplot; set lmargin at screen 0.11; set rmargin at screen 0.72; set logscale y; set format y "%g"
-set key at screen 0.74, screen down(64) left top Left reverse
+set key off
 set bmargin at screen down(440); set ylabel "KL divergence, nats per token" offset 1.8; set xrange [1.8:8.6]
-plot for [i in shown] of(int(i)) using "bits_a_weight":"kl":"kl_se" with yerrorlines lt int(i) title name[int(i)]
+plot for [i in shown] of(int(i)) using "bits_a_weight":"kl":"kl_se" with yerrorlines lt int(i), \
+	for [i in apart] of(int(i)) using "bits_a_weight":"kl":"kl_se" with yerrorbars lt int(i)
 @panel
 set tmargin at screen down(480); set bmargin at screen down(H - 60); set xrange [1.8:6.6]; set yrange [0.3:8]
 set xlabel "bits per weight, with scales, zero points and branches"
 set ylabel "KL divergence over that of GPTQ at as many bits" offset 1; set ytics (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8)
-plot for [i in shown] of(int(i)) using "bits_a_weight":@ratio with linespoints lt int(i)
+plot for [i in shown] of(int(i)) using "bits_a_weight":@ratio with linespoints lt int(i), \
+	for [i in apart] of(int(i)) using "bits_a_weight":@ratio with points lt int(i)
 unset multiplot
