@@ -2,8 +2,9 @@
 # frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits a weight, in one plot
 #
 # All methods read the same Hessians, except the three sequential ones. Weights are in groups of PTQ_GROUP (64) with
-# scales in f16. Scales are searched in all methods: by output error (`hessian`) with GPTQ and what is built on it, by
-# squared error (`mse`) with round-to-nearest. GPTQ has the group-aware order.
+# scales in f16. Scales are searched by output error (`hessian`) with GPTQ and what is built on it, by squared error
+# (`mse`) with round-to-nearest. fbquant and caldera have no search and no order: fbq-run has none. GPTQ has the
+# group-aware order.
 #
 #   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn
 #   gptq      dpq-run, uint2 to uint8                        fbquant  branch of rank in/32 by FBQuant, uint2 to uint4

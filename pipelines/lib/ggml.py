@@ -65,7 +65,8 @@ def main(name, model, hessian, _, output):
                 group = moments[path.rsplit("/", 1)[0]]
                 importance = np.ascontiguousarray(np.diag(group["hessian"][()]) / group["count"][()], "f4")
             weight, size = requantized(lib, numbers, name, f[path][()], importance)
-            f[path][...] = weight
+            del f[path]  # it may be of 16 bits
+            f[path] = weight
             bits += size
             weights += weight.size
     print("all\t-\t-\t-\t-\t-\t%.6g" % (bits / weights))
