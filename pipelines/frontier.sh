@@ -15,19 +15,23 @@
 #   sequential, qep, qronos    GPTQ, QEP, Qronos with the inputs that quantized layers give, uint2 to uint4
 #   plan                       gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
 #   ggml-plain, ggml-imatrix   block types of llama.cpp, made by its library; imatrix: importance diag H
+#   llm-compressor, gptqmodel  their GPTQ, imported: with a column order and zero points; by its defaults
 #
 # Columns. rotation: two-sided if each layer is rotated on both sides (dpq-run --layer-rotation); e8p and trellis have
 # no other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: paired differences from gptq without
 # rotation whose codes have as many bits, with standard errors over windows. kl_times_gptq: KL over that of gptq without
 # rotation at as many bits a weight, interpolated. seconds, MiB: processor time and peak memory of the tool that
-# quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count. bits_a_weight: of codes, scales,
-# zero points, signs and branches.
+# quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count, and of the packages the start of
+# Python. bits_a_weight: of codes, scales, zero points, signs and branches.
 #
-# PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py and llama-cpp-python; without it
-# there are no rows of ggml.
+# PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py and llama-cpp-python; torch,
+# transformers, compressed_tensors and llmcompressor. GPTQMODEL: a Python with torch, transformers, gptqmodel, optimum,
+# h5py; the default is PEERS. Where packages are missing, so are their rows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
+# shellcheck source=pipelines/lib/packages.sh
+. "$lib/packages.sh"
 draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-64}
@@ -82,25 +86,34 @@ for b in 3 4 5; do
 	run plan none $b "$gptq $weights --plan $b.plan $given model.h5"
 done
 
-theirs() {	# theirs IMATRIX TYPE...
-	local type hessian=- run base record
-	[ "$1" = plain ] || hessian=hessian.h5
-	for type in "${@:2}"; do
-		run=$1-$type base=gptq-none-${type//[!0-9]/}
-		recorded "$run" "$base"
-		step "\"\$PEERS\" -B ggml.py $type model.h5 $hessian -o $run.h5 >$run.stats &&" \
-			"tensor-diff --reference model.h5 $given $run.h5 | cut -f 1,7 >$run.report &&" \
-			"eval-ppl --tokens test.h5 $window --reference model.h5 $record $run.h5 >$run.tsv && rm $run.h5"
-		listed+=("ggml-$1	none	$type	@$run $base")
-	done
+theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one that COMMAND makes is removed
+	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record force=''
+	[ -n "${3-}" ] || force='--force-basis '
+	recorded "$run" "$base"
+	step "${3:+$3 -o $run.h5 >$run.stats 2>$run.usage &&}" \
+		"tensor-diff --reference model.h5 $given $force$run.h5 | cut -f 1,7 >$run.report &&" \
+		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $run.h5 >$run.tsv ${3:+&& rm $run.h5}"
+	[ -n "${3-}" ] || step "tensor-stats -q $run.h5 >$run.stats"
+	listed+=("$1	none	$2	@$run $base")
 }
-PEERS=$(type -P "${PEERS:-python3}" || true)
-export PEERS
+find_packages
 if "$PEERS" -c 'import h5py, importlib.util as u; u.find_spec("llama_cpp") or exit(1)' 2>/dev/null; then
 	link ggml.py "$lib/ggml.py"
-	theirs plain q2_K q3_K q4_K q5_K q6_K iq4_nl
-	theirs imatrix q2_K q3_K q4_K q5_K q6_K iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_xs iq4_nl
+	for type in q2_K q3_K q4_K q5_K q6_K iq4_nl; do
+		theirs ggml-plain $type "\"\$PEERS\" -B ggml.py $type model.h5 -"
+	done
+	for type in q2_K q3_K q4_K q5_K q6_K iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_xs iq4_nl; do
+		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5"
+	done
 elif [ $mode = make ]; then say "no h5py or llama_cpp in ${PEERS:-python3}, so no ggml; PEERS names another Python"; fi
+[ -n "$missing" ] || for b in 2 3 4 8; do
+	packaged llm-compressor-uint$b llmcompressor gptq-static uint$b "${PTQ_LIMIT:-0}" '' float16
+	theirs llm-compressor uint$b
+done
+[ -n "$missing_gptq" ] || for b in 2 3 4 8; do
+	packaged gptqmodel-int$b gptqmodel gptq int$b "${PTQ_LIMIT:-0}"
+	theirs gptqmodel int$b
+done
 run_steps
 
 row() {	# row COLUMNS RUN BASE: with processor seconds and memory
@@ -109,7 +122,6 @@ row() {	# row COLUMNS RUN BASE: with processor seconds and memory
 	bits=$(tail -qn 1 "${files[@]}" | awk '{ s += $7 } END { print s / NR }')
 	comparison "$1" "$2" "$3" "$bits" | tr -d '\n'
 	files_of "$2.usage"
-	[ -e "${files[0]}" ] || { printf '\t-\t-\n'; return; }	# no tool of ours
 	awk '/peak memory/ { mib = $4 > mib ? $4 : mib; s += $6; n++ }
 		END { printf "\t%.1f\t%.0f\n", s / (n ? n : 1), mib }' "${files[@]}"
 }

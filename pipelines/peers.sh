@@ -18,28 +18,14 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
+# shellcheck source=pipelines/lib/packages.sh
+. "$lib/packages.sh"
 begin "$name" "$@"
 group=${PTQ_GROUP:-64} ctx=${PTQ_CTX:-256}
-few=$((4 * (ctx - 1))) script_of_peers=$here/../tests/lib/peers.py
-PEERS=$(type -P "${PEERS:-python3}" || true)
-GPTQMODEL=$(type -P "${GPTQMODEL:-$PEERS}" || true)
-export PEERS GPTQMODEL
-lacks() {	# lacks VARIABLE MODULE...: the first module that the Python in this variable lacks
-	local m
-	[ -e "$script_of_peers" ] || { echo "$script_of_peers"; return; }
-	for m in torch transformers h5py "${@:2}"; do
-		"${!1}" -c "import importlib.util as u; u.find_spec('$m') or exit(1)" 2>/dev/null || {
-			[ $mode != make ] || say "no $m in ${!1}, so nothing of ${*: -1}; $1 names another Python"
-			echo "$m"
-			return
-		}
-	done
-}
-missing=$(lacks PEERS compressed_tensors llmcompressor) missing_gptq=$(lacks GPTQMODEL optimum gptqmodel)
-
+few=$((4 * (ctx - 1)))
+find_packages
 calibrate
 step "hessian-accum --tokens calib.h5 $window --limit $few model.h5 -o few.h5"
-[ -n "$missing" ] && [ -n "$missing_gptq" ] || link peers.py "$(realpath "$script_of_peers")"
 
 listed=()
 run() {	# run NAME BASE ROW: the evaluation of NAME.h5, and ROW of the table, with differences from BASE.h5
@@ -57,15 +43,13 @@ run() {	# run NAME BASE ROW: the evaluation of NAME.h5, and ROW of the table, wi
 	listed+=("$1	$2	$3")
 }
 theirs() {	# theirs METHOD SCHEME LIMIT: the model that the peer quantizes, its NLL, and the imported model
-	local name=theirs-$1-$2 basis=' --basis model.h5' python=PEERS package=llmcompressor
+	local name=theirs-$1-$2 python=PEERS
 	case $1 in
-		awq) basis='' ;;
-		gptqmodel) python=GPTQMODEL package=gptqmodel ;;
+		awq) packaged "$name" llmcompressor "$@" ;;
+		gptqmodel) python=GPTQMODEL && packaged "$name" gptqmodel gptq-none "${@:2}" '--basis model.h5' ;;
+		*) packaged "$name" llmcompressor "$@" '--basis model.h5' ;;
 	esac
-	step 'model-export -q -o plain model.h5 && tar -cf - plain >plain.tar && rm -r plain'
-	step "\"\$$python\" -B peers.py $package $1 $2 plain.tar calib.h5 $ctx $3 >$name.tar"
 	step "\"\$$python\" -B peers.py nll $name.tar test.h5 $ctx $few >$name.peer"
-	step "mkdir -p $name && tar -C $name -xf $name.tar && model-import -q$basis $name -o $name.h5 && rm -r $name"
 	step "model-export -q --weights-only -o $name-w $name.h5 && model-import -q $name-w |" \
 		"eval-ppl --tokens test.h5 $window --limit $few >$name.ours && rm -r $name-w"
 	run "$name" "ours-$1-$2" "theirs	$1	$2"
@@ -83,17 +67,17 @@ grid="--group $group --scale-search minmax" all=${PTQ_LIMIT:-0}
 sequential="--sequential --tokens calib.h5 $window$limit model.h5"
 row='--group channel --scale-search minmax --act-mode dynamic-token --compensate none model.h5'
 static='--reorder full --static-groups'
-pair rtn asymmetric $few "dpq-run -q --compensate none --storage uint4 $grid model.h5"
-pair gptq-none asymmetric "$all" "dpq-run -q --reorder none --group-view original --storage uint4 $grid $sequential"
-pair gptq-static asymmetric "$all" "dpq-run -q $static --storage uint4 $grid $sequential"
-base=theirs-gptq-static-asymmetric
-[ -z "$missing" ] || base=ours-gptq-static-asymmetric
+pair rtn uint4 $few "dpq-run -q --compensate none --storage uint4 $grid model.h5"
+pair gptq-none uint4 "$all" "dpq-run -q --reorder none --group-view original --storage uint4 $grid $sequential"
+pair gptq-static uint4 "$all" "dpq-run -q $static --storage uint4 $grid $sequential"
+base=theirs-gptq-static-uint4
+[ -z "$missing" ] || base=ours-gptq-static-uint4
 step "dpq-run -q --storage uint4 --group $group $sequential -o ours-defaults.h5"
-run ours-defaults $base "ours	defaults	asymmetric"
-pair awq asymmetric $few "awq-scale -q --hessian few.h5 --group $group model.h5 | dpq-run -q --compensate none $grid"
-pair rtn symmetric $few "dpq-run -q --compensate none --storage int4 $grid model.h5"
-pair gptq-static symmetric "$all" "dpq-run -q $static --storage int4 $grid $sequential"
-pair gptqmodel symmetric "$all" "dpq-run -q --reorder none --storage int4 --scale-dtype f16 $grid $sequential"
+run ours-defaults $base "ours	defaults	uint4"
+pair awq uint4 $few "awq-scale -q --hessian few.h5 --group $group model.h5 | dpq-run -q --compensate none $grid"
+pair rtn int4 $few "dpq-run -q --compensate none --storage int4 $grid model.h5"
+pair gptq-static int4 "$all" "dpq-run -q $static --storage int4 $grid $sequential"
+pair gptqmodel int4 "$all" "dpq-run -q --reorder none --storage int4 --scale-dtype f16 $grid $sequential"
 pair rtn w8a8 $few "dpq-run -q --storage int8 --act-format int8 $row"
 pair rtn fp8 $few "dpq-run -q --storage e4m3fn --act-format e4m3fn $row"
 run_steps

@@ -3,14 +3,16 @@
 Quantizes the layers of blocks by ggml_quantize_chunk() of the library in the package llama-cpp-python. With HESSIAN
 the importance of a column is the mean of its squared inputs, as in an imatrix file. Rows that are no multiple of the
 block get the type that llama.cpp takes instead. OUT is a plain model; on standard output are the bits a weight, as the
-last line of tensor-stats has them.
+last line of tensor-stats has them, on standard error memory and time.
 """
 
 import ctypes
 import importlib.util
 import os
+import resource
 import shutil
 import sys
+import time
 
 import h5py
 import numpy as np
@@ -74,3 +76,5 @@ def main(name, model, hessian, _, output):
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"ggml: peak memory {memory:.1f} MiB, {time.process_time():.2f} s of processor time", file=sys.stderr)

@@ -2,14 +2,15 @@
 what = "What is best at B bits? KL divergence of each method by its bits per weight"
 bars = "one standard error over windows"
 # method and rotation in the table; name, colour, point and dash in the plot
-array line[21] = ["rtn/none;RTN;8;5;1", "rtn/two-sided;RTN, rotated;8;4;2", "gptq/none;GPTQ;1;7;1", \
+array line[23] = ["rtn/none;RTN;8;5;1", "rtn/two-sided;RTN, rotated;8;4;2", "gptq/none;GPTQ;1;7;1", \
 	"gptq/two-sided;GPTQ, rotated;1;6;2", "k-best/none;K-best;6;9;1", "k-best/two-sided;K-best, rotated;6;8;2", \
 	"sequential/none;GPTQ, sequential;2;4;2", "qep/none;QEP;2;9;3", "qronos/none;Qronos;2;5;1", \
 	"plan/none;GPTQ, bits by layer;7;11;1", "exmy/none;GPTQ in E2Mx;3;13;1", "nf/none;GPTQ in NFx;3;12;2", \
 	"dpq/none;DPQ (inputs in FP8);3;2;3", "awq/none;AWQ;4;5;1", "fbquant/none;FBQuant;4;4;2", \
 	"caldera/none;CALDERA;4;7;1", "eora/none;EoRA;4;6;2", "e8p/two-sided;E8P, rotated;5;13;1", \
 	"trellis/two-sided;trellis, rotated;2;7;1", "ggml-plain/none;llama.cpp;7;4;3", \
-	"ggml-imatrix/none;llama.cpp, imatrix;7;5;3"]
+	"ggml-imatrix/none;llama.cpp, imatrix;7;5;3", "llm-compressor/none;llm-compressor;1;8;3", \
+	"gptqmodel/none;GPTQModel;8;9;3"]
 field(i, k) = system("printf %s '".line[i]."' | cut -d ';' -f ".k)
 rows(i) = only('$1"/"$2 == "'.field(i, 1).'"')
 of(i) = rows(i)." | { read -r l; echo \"$l\"; sort -t '\t' -k 4,4g; }"

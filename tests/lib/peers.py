@@ -1,11 +1,13 @@
-"""peers.py FUNCTION ARGUMENT... -- other packages quantize plain weights: pipelines/peers.sh, tests/doors/peers.t
+"""peers.py FUNCTION ARGUMENT... -- other packages quantize plain weights: pipelines/lib/packages.sh
 
 Models are folders, packed by tar. Calibration and test are windows of ids, cut as by `--convention bos` of the tools.
 All arithmetic is in float32.
 """
 
 import os
+import resource
 import sys
+import time
 
 if __name__ == "__main__":
     del sys.path[0]  # this folder, whose tokenize.py would hide that of the library
@@ -66,8 +68,8 @@ def likelihood(model, ids):
 
 
 # --- llm-compressor ---
-def integers(symmetric, bits=4, group=64):
-    where = dict(strategy="group", group_size=group) if group else dict(strategy="channel")
+def integers(bits, symmetric, group):
+    where = dict(strategy="channel") if group == "channel" else dict(strategy="group", group_size=int(group))
     return dict(num_bits=bits, type="int", symmetric=symmetric, **where)
 
 
@@ -77,21 +79,25 @@ def floats(**more):
 
 INT8_INPUTS = dict(num_bits=8, type="int", symmetric=True, strategy="token", dynamic=True)
 SCHEMES = {
-    "asymmetric": (integers(False), None),
-    "symmetric": (integers(True), None),
-    "w8a8": (integers(True, 8, 0), INT8_INPUTS),
+    "w8a8": (integers(8, True, "channel"), INT8_INPUTS),
     "fp8": (floats(strategy="channel"), floats(strategy="token", dynamic=True)),
 }
 
 
-def recipe(method, scheme):
+def arguments_of(scheme, group):
+    """Weights and inputs; uintB: B bits and zero points, intB: without."""
+    name, bits = scheme[:-1], scheme[-1]
+    return SCHEMES.get(scheme) or (integers(int(bits), {"uint": False, "int": True}[name], group), None)
+
+
+def recipe(method, scheme, group):
     """rtn, gptq-none, gptq-static or awq; all other settings are the package's defaults."""
     from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
     from llmcompressor.modifiers.gptq import GPTQModifier
     from llmcompressor.modifiers.quantization import QuantizationModifier
     from llmcompressor.modifiers.transform.awq import AWQModifier
 
-    weights, inputs = (a and QuantizationArgs(**a) for a in SCHEMES[scheme])
+    weights, inputs = (a and QuantizationArgs(**a) for a in arguments_of(scheme, group))
     groups = {"group_0": QuantizationScheme(targets=["Linear"], weights=weights, input_activations=inputs)}
     how = dict(config_groups=groups, ignore=["lm_head"])
     if method.startswith("gptq"):
@@ -109,8 +115,8 @@ def no_tokenizer():
     return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer(words), pad_token="?")
 
 
-def llmcompressor(method, scheme, source, tokens, ctx, limit):
-    """SOURCE quantized by llm-compressor."""
+def llmcompressor(method, scheme, group, source, tokens, ctx, limit, scales="float32"):
+    """SOURCE quantized by llm-compressor. Its scales are rounded to SCALES; the codes stay."""
     import datasets
     import llmcompressor
     import torch
@@ -121,26 +127,31 @@ def llmcompressor(method, scheme, source, tokens, ctx, limit):
     rows = datasets.Dataset.from_dict(dict(input_ids=ids.tolist(), attention_mask=np.ones_like(ids).tolist()))
     with unpacked(source) as folder:    # the package reads it again when it saves the result
         model = load(folder)
-        llmcompressor.oneshot(model=model, dataset=rows, recipe=recipe(method, scheme), max_seq_length=int(ctx),
+        llmcompressor.oneshot(model=model, dataset=rows, recipe=recipe(method, scheme, group), max_seq_length=int(ctx),
                               num_calibration_samples=len(ids), shuffle_calibration_samples=False,
                               processor=no_tokenizer())
+        for name, scale in model.named_parameters():
+            if name.endswith(".weight_scale"):
+                scale.data = scale.to(getattr(torch, scales))
         with tempfile.TemporaryDirectory() as place:
             model.save_pretrained(place, save_compressed=True)
             pack(place)
 
 
 # --- GPTQModel ---
-def gptqmodel(method, scheme, source, tokens, ctx, limit):
-    """SOURCE quantized by GPTQModel: columns in storage order, scales of groups from compensated weights."""
+def gptqmodel(method, scheme, group, source, tokens, ctx, limit):
+    """SOURCE quantized by GPTQModel, weights intB. gptq-none: columns in storage order, scales of groups from
+    compensated weights, our damping; gptq: the package's defaults."""
     import torch
 
     os.cpu_count = lambda: 8    # with two processors its thread pools fail
     from gptqmodel import BACKEND, GPTQModel, QuantizeConfig
 
-    assert (method, scheme) == ("gptqmodel", "symmetric")
+    none = dict(desc_act=False, act_group_aware=False, static_groups=False, damp_percent=0.01)
     rows = [dict(input_ids=r.tolist(), attention_mask=[1] * len(r)) for r in windows(tokens, ctx, int(limit))]
-    how = QuantizeConfig(bits=4, group_size=64, sym=True, desc_act=False, act_group_aware=False, static_groups=False,
-                         damp_percent=0.01, offload_to_disk=False, device="cpu", pack_impl="original")
+    how = QuantizeConfig(bits=int(scheme.removeprefix("int")), group_size=-1 if group == "channel" else int(group),
+                         sym=True, offload_to_disk=False, device="cpu", pack_impl="original",
+                         **{"gptq-none": none, "gptq": {}}[method])
     with unpacked(source) as folder, tempfile.TemporaryDirectory() as place:
         no_tokenizer().save_pretrained(folder)
         model = GPTQModel.load(folder, how, dtype=torch.float32)
@@ -220,4 +231,8 @@ if __name__ == "__main__":
     OUT = os.fdopen(os.dup(1), "wb")
     OUT_TEXT = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    STARTED = time.process_time()
     globals()[sys.argv[1]](*sys.argv[2:])
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{sys.argv[1]}: peak memory {memory:.1f} MiB, {time.process_time() - STARTED:.2f} s of processor time",
+          file=sys.stderr)
