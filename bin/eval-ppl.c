@@ -50,7 +50,7 @@ struct settings {
 	size_t memory;
 	enum compute_type compute_type;
 	struct cache_format kv;
-	bool json, force_tokens;
+	bool json, force_tokens, as_reference;
 };
 enum { METRICS = PERPLEXITY_METRICS + 1 + DIVERGENCE_METRICS + RECORD_METRICS };
 
@@ -83,6 +83,8 @@ static void measure(const struct settings *set, struct run *model, struct run *r
 	double *nll = xalloc(w->targets, sizeof *nll);
 	struct divergence d = { 0 };
 
+	if (set->as_reference)
+		run_keep(model, out);
 	if (reference)
 		d = divergence_measure(model, reference, w, set->memory, nll);
 	else
@@ -102,6 +104,8 @@ int main(int argc, char *argv[])
 			"compare with FILE of an earlier -o" },
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
 			"measure the divergence from MODEL", .alias = "against" },
+		{ 0, "as-reference", OPTION_BOOL(&set.as_reference), NULL,
+			"-o FILE can be a --reference" },
 		OPTION_COMPUTE_TYPE(&set.compute_type),
 		OPTION_DEVICE(&set.device),
 		OPTION_KV_FORMAT(&set.kv),
@@ -121,8 +125,7 @@ int main(int argc, char *argv[])
 	const struct device *device = device_open(set.device);
 	struct part *file = part_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
-	struct run *reference = set.reference ?
-		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
+	struct run *reference = !set.reference ? NULL : run_open_reference(set.reference, set.compute_type);
 	char *used;
 	struct windows windows = windows_scored(windows_read(file, model->part, model->config,
 		&set.windows, set.force_tokens, &used));

@@ -16,7 +16,6 @@ group=${PTQ_GROUP:-128} in='--hessian hessian.h5 model.h5'
 calibrate
 step "gar-order -q --group $group hessian.h5 -o gar.h5"
 step "gar-order -q --order full hessian.h5 -o full.h5"
-step "eval-ppl --tokens test.h5 $window model.h5 >reference.tsv"
 measure W8A8 W4A8-gar "dpq-run --storage e4m3fn --group tensor --compensate none --act-format e4m3fn $in"
 for order in full gar; do
 	measure W4A16-$order W4A8-gar "dpq-run --group $group --compute none --order $order.h5 $in"

@@ -20,7 +20,7 @@ for n in 256 1024 4096 16384; do
 			"--report $run.report model.h5 -o $run.h5 &&" \
 			"tensor-diff -q --hessian heldout.h5 --reference model.h5 $run.h5 >$run.diff &&" \
 			"tensor-stats -q $run.h5 >$run.stats &&" \
-			"eval-ppl --tokens test.h5 $window --reference model.h5 $run.h5 >$run.tsv && rm $run.h5"
+			"eval-ppl --tokens test.h5 $window --reference reference.h5 $run.h5 >$run.tsv && rm $run.h5"
 	done
 done
 run_steps

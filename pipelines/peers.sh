@@ -34,7 +34,7 @@ run() {	# run NAME BASE ROW: the evaluation of NAME.h5, and ROW of the table, wi
 		"$2") record="-o $1.record" ;;
 		theirs*) record+=" -o $1.record" ;;
 	esac
-	step "eval-ppl --tokens test.h5 $window --reference model.h5 $record $1.h5 >$1.tsv"
+	step "eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv"
 	step "tensor-stats $1.h5 >$1.stats"
 	case $1 in
 		*awq*) step "cut -f 1 $1.stats >$1.report" ;;

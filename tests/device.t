@@ -49,6 +49,10 @@ dpq-run -q --compensate none --storage uint4 --group 8 "$model" -o uint4.h5
 both 'codes' uint4.h5
 exmy-pack -q uint4.h5 -o packed.h5
 both 'packed codes' packed.h5
+ppl --device "$d" uint4.h5 --reference "$model" >here
+ppl --device "$d" --as-reference "$model" -o states.h5 >/dev/null
+ppl --device "$d" uint4.h5 --reference states.h5 >there
+ok 'hidden states as the reference: the same numbers' cmp here there
 # few tokens: packed words are multiplied as they are stored
 few() {	# few NAME MODEL
 	eval-ppl -q --tokens t.h5 --ctx 12 --limit 12 "$2" | sed -n 's/^nll[[:space:]]//p' >here

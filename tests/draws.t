@@ -31,7 +31,7 @@ SH
 commands() { env "$@" bash ./own.sh --dry-run m.h5 | grep -v '^set\|^PATH\|^mkdir\|^ln\|^sample'; }
 commands PTQ_DRAWS=2 >two
 of() { grep -- " [->o ]*$1\\( \\|\$\\)" two; }
-window='--ctx 20 --convention bos' judge='--tokens test.h5 --ctx 20 --convention bos --reference model.h5'
+window='--ctx 20 --convention bos' judge='--tokens test.h5 --ctx 20 --convention bos --reference reference.h5'
 is 'calibration on drawn windows' "$(of hessian.h5 | grep ^hess; of hessian.draw1.h5 | grep ^hess)" \
 	"hessian-accum --tokens calib.h5 --random-windows 0 $window model.h5 -o hessian.h5
 hessian-accum --tokens calib.h5 --random-windows 1 $window model.h5 -o hessian.draw1.h5"
@@ -73,7 +73,7 @@ no 'no draws' 2 "^dpq-table4: PTQ_DRAWS: '0' is not a number above 0" env PTQ_DR
 ok 'one draw' "$p" m.h5
 one=$(echo results/dpq-table4/*)
 is 'PTQ_DRAWS=1 is the same folder, and all is done' "$(PTQ_DRAWS=1 "$p" --status m.h5 2>&1 | grep -v ^done)" \
-	"dpq-table4: 12 of 12 steps are done: $PWD/$one"
+	"dpq-table4: 13 of 13 steps are done: $PWD/$one"
 ok 'three draws' env PTQ_DRAWS=3 "$p" m.h5
 cp ok.out shown && cp ok.err said
 is '... have their own folder' "$(ls results/dpq-table4 | wc -l)" 2

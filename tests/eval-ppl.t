@@ -95,6 +95,51 @@ no 'a reference with fewer positions, whose table begins with other rows' 1 \
 	'/opt.h5: /model/decoder/embed_positions: has 40 positions, the context needs 41: use' eval-ppl \
 	--ctx 41 --tokens t.h5 "$model" --reference "$top/tests/ref/opt.h5"
 
+# --as-reference: a file of hidden states in place of the model, with the same results
+for f in "$top"/tests/ref/*.h5; do
+	case $(basename "$f" .h5) in hessians | checkpoints | conventions | fp4) continue ;; esac
+	dpq-run -q --compensate none --group 4 "$f" >q.h5
+	run --tokens t.h5 q.h5 --reference "$f" -o x.h5 >x
+	run --tokens t.h5 --as-reference "$f" -o states.h5 >alone
+	run --tokens t.h5 q.h5 --reference states.h5 -o y.h5 >y
+	ok "$(basename "$f"): hidden states as the reference" \
+		eval 'cmp x y && h5diff x.h5 y.h5 /kl && grep -q ^kl y'
+	run --tokens t.h5 "$f" >x
+	ok '... made while the model prints the same as without' cmp x alone
+done
+hadamard-rotate -q --seed 1 "$model" >rotated.h5
+run --tokens t.h5 q.h5 --reference rotated.h5 >x
+run --tokens t.h5 --as-reference rotated.h5 -o states.h5 >/dev/null
+run --tokens t.h5 q.h5 --reference states.h5 >y
+ok 'hidden states of a rotated model' cmp x y
+# shellcheck disable=SC2002
+cat states.h5 | run --tokens t.h5 q.h5 --reference - >y
+ok '... from a pipe' cmp x y
+run --tokens t.h5 --memory 0 --as-reference "$model" -o states.h5 >/dev/null
+run --tokens t.h5 "$model" --paired states.h5 --reference states.h5 -o refused/r >x 2>err
+is 'a file of hidden states is also a record, without a divergence' "$(cat err)" \
+	'eval-ppl: states.h5: /kl: is missing; --reference and --paired together need a record with --reference'
+run --tokens t.h5 rtn.h5 --paired states.h5 >x
+ok '... for --paired' cmp x p
+states='states.h5: /hidden_states: are of'
+no 'hidden states of other tokens' 1 "$states other tokens or windows than other.h5: use the same --ctx" \
+	run --tokens other.h5 "$model" --reference states.h5 -o refused/r
+no 'hidden states of other windows' 1 "$states other tokens or windows than t.h5" \
+	eval-ppl --ctx 21 --convention bos --limit 493 --tokens t.h5 "$model" --reference states.h5 -o refused/r
+no 'hidden states of another arithmetic' 1 "$states --compute-type f32, expected bf16" \
+	run --compute-type bf16 --tokens t.h5 "$model" --reference states.h5 -o refused/r
+no 'a record without hidden states' 1 'r.h5: /hidden_states: is missing: eval-ppl writes it with --as-reference' \
+	run --tokens t.h5 "$model" --reference r.h5 -o refused/r
+no 'hidden states as the model' 1 "states.h5: holds a 'result', expected 'model'" \
+	run --tokens t.h5 states.h5 -o refused/r
+cp states.h5 spoilt.h5
+py spoil_states spoilt.h5
+no 'hidden states that are not finite' 1 'spoilt.h5: has .*position 3 of window 1: numbers of the model overflow' \
+	run --tokens t.h5 "$model" --reference spoilt.h5 -o refused/r
+no '--as-reference without -o' 2 '--as-reference: -o FILE is expected' run --tokens t.h5 --as-reference "$model"
+no '--as-reference to a full disk' 1 '/dev/full' run --tokens t.h5 --as-reference "$model" -o /dev/full
+is 'no result was written' "$(ls -A refused)" ''
+
 is 'gptq: one BOS, and the tail is dropped' "$(eval-ppl --ctx 20 --tokens t.h5 "$model" | sed -n 's/^tokens.//p')" \
 	$((25 * 19))
 is 'gptq without BOS' "$(eval-ppl --ctx 20 --tokens no-bos.h5 "$model" | sed -n 's/^tokens.//p')" $((25 * 19))

@@ -6,13 +6,16 @@
 #include "base/progress.h"
 #include "forward/cache.h"
 #include "forward/logits.h"
+#include "forward/states.h"
 
-struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv)
+static struct run *open_kind(const char *path, const char *kind, enum compute_type type,
+	const struct cache_format *kv)
 {
 	struct run *r = xalloc(1, sizeof *r);
 
-	r->in = input_open(path, model_layout, "model");
+	r->in = input_open(path, model_layout, kind);
 	r->part = input_next(r->in);
+	states_in(r->part);
 	if (part_number(r->part, "/", "shards", 0) > 1)
 		die("%s: is one of several shards, expected a whole model (tensor-join joins shards)",
 			part_name(r->part));
@@ -20,6 +23,24 @@ struct run *run_open(const char *path, enum compute_type type, const struct cach
 	r->execution.compute_type = type;
 	r->execution.cache = cache_use(r->config, r->part, kv);
 	return r;
+}
+
+struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv)
+{
+	return open_kind(path, "model", type, kv);
+}
+
+struct run *run_open_reference(const char *path, enum compute_type type)
+{
+	return open_kind(path, "model|result", type, &(struct cache_format){ 0 });
+}
+
+void run_keep(struct run *r, struct output *out)
+{
+	if (!out)
+		misuse("--as-reference: -o FILE is expected");
+	r->states = out;
+	states_begin(out, r->part);
 }
 
 void run_match(const struct run *model, const struct run *reference)
@@ -35,6 +56,8 @@ void run_begin(struct run *r, const struct windows *w, size_t memory)
 	r->execution.rows = w->rows;
 	r->execution.modalities = w->modalities;
 	r->forward = forward_open(r->config, &r->execution, w, memory);
+	if (states_in(r->part))
+		states_read(r->forward, r->part);
 }
 
 /* Runs the current part; reads the head if the part has it, else the next part. */
@@ -44,9 +67,11 @@ static void advance(struct run *r)
 		die("%s: %s: is missing; the model has no head", input_name(r->in),
 			config_end(r->config));
 	r->ended = forward_part(r->forward, r->part, NULL);
-	if (r->ended)
+	if (r->ended) {
 		r->head = head_read(r->part, r->config, &r->execution, false);
-	else
+		if (r->states)
+			states_write(r->states, r->forward, r->part);
+	} else
 		r->part = input_next(r->in);
 }
 

@@ -28,11 +28,17 @@ struct run {
 	struct forward *forward;
 	struct head head;
 	bool ended;			/* the current part has the head */
+	struct output *states;		/* NULL, or receives the model in front of its head (states.h) */
 };
 
 /* Opens a model and reads its first part, with the config. path NULL or "-": standard input. kv: the option
  * of the format of keys and values. */
 struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv);
+/* run_open() of a model, or of a file of run_keep(). */
+struct run *run_open_reference(const char *path, enum compute_type type);
+/* For --as-reference, before run_begin(): the run writes the model in front of its head to `out`. out NULL:
+ * misuse. */
+void run_keep(struct run *r, struct output *out);
 /* Fatal error unless both models have the same size of vocabulary, as logits_tiles() needs. */
 void run_match(const struct run *model, const struct run *reference);
 /* memory: bytes of hidden states that are kept in memory. The windows must outlive r. */

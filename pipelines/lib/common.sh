@@ -3,7 +3,8 @@
 #
 #   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
 #   arguments MOST ARGUMENT..., enter FOLDER SUMS   the two parts of begin, for a pipeline without a model
-#   calibrate              calib.h5, test.h5, and the Hessians of calib.h5: hessian.h5
+#   calibrate              calib.h5, test.h5, hessian.h5: the Hessians of calib.h5, and reference.h5: model.h5 on
+#                          test.h5, for eval-ppl --reference
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
 #   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
 #                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's.
@@ -198,12 +199,13 @@ calibrate() {
 	tokens calib.h5 "$calib" 1
 	tokens test.h5 "$test" 2
 	step "hessian-accum --tokens calib.h5 $window$limit model.h5 -o hessian.h5"
+	step "eval-ppl --tokens test.h5 $window --as-reference model.h5 -o reference.h5 >reference.tsv"
 }
 hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
 measure() {
 	local record judge
 	recorded "$1" "$2"
-	judge="eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference model.h5 $record"
+	judge="eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference reference.h5 $record"
 	if [ -z "$asked" ]; then step "$3 -q --report $1.report | $judge >$1.tsv"
 	else
 		step "$3 -q --report $1.report -o $1.h5 && $judge $1.h5 >$1.tsv && $(answered "$1") && rm $1.h5"

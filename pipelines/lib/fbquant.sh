@@ -22,7 +22,7 @@ run() {
 	local record
 	recorded "$1" "$2"
 	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&" \
-		"eval-ppl --tokens test.h5 $window --reference model.h5 $record $1.h5 >$1.tsv &&" \
+		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv &&" \
 		"${asked:+$(answered "$1") &&} rm $1.h5"
 	[ -z "$asked" ] || accuracy_of "$1" "$2"
 }

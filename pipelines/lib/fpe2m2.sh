@@ -39,14 +39,13 @@ run() {	# the steps of a run
 		"--report $1.report model.h5 -o $1.h5 &&" \
 		"tensor-stats $1.h5 >$1.stats && tensor-diff -q --reference model.h5 $1.h5 >$1.diff &&" \
 		"eval-ppl --tokens test.h5 $window$record $1.h5 >$1.paired &&" \
-		"eval-ppl --tokens test.h5 $window --reference model.h5 $1.h5 >$1.tsv && rm $1.h5"
+		"eval-ppl --tokens test.h5 $window --reference reference.h5 $1.h5 >$1.tsv && rm $1.h5"
 }
 quantized() {
 	local r
 	calibrate
 	step "gar-order --group channel hessian.h5 -o order.h5"
 	step "tensor-stats model.h5 >reference.stats"
-	step "eval-ppl --tokens test.h5 $window model.h5 >reference.tsv"
 	for r; do
 		run "$(pair "$(pair "$r")")"
 		run "$(pair "$r")"

@@ -279,6 +279,11 @@ def other_architecture():
     assert (f[n][...] == o[n][...]).all() and (f["nll_of_reference"][...] == r[n][...]).all() and f["kl"][...].min() > 0
 
 
+def spoil_states(path):
+    with h5py.File(path, "r+") as f:
+        f["hidden_states"][2, 0] = np.nan
+
+
 def remove(path, name):
     f = h5py.File(path, "r+")
     del f[name]

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * states.h -- a model that has run up to its head, as a file
+ *
+ * Holds what logits are made of: the hidden states of the last block, the final norm and the output layer. A
+ * comparison with it gives the same bits as one with the model, without its blocks. Only for windows of text.
+ *
+ *	/config			the configuration
+ *	/hidden_states		f32 [rows][hidden], attribute compute_type
+ *	/row			int32 [rows][2]: the token, and its window
+ *	the groups of the final norm and of the output layer, as in the model
+ *
+ * run.h reads and writes it.
+ */
+#ifndef FORWARD_STATES_H
+#define FORWARD_STATES_H
+#include <stdbool.h>
+#include "forward/forward.h"
+#include "io/part.h"
+
+/* Whether the first part is of such a file. Fatal error if it is of another result. */
+bool states_in(const struct part *first);
+/* Takes the hidden states in place of running the embeddings and blocks. Fatal error if they are of other
+ * tokens, windows or arithmetic. */
+void states_read(struct forward *f, const struct part *first);
+/* Writes /config, from the first part of the model. */
+void states_begin(struct output *out, const struct part *first);
+/* Writes the rest, from the part of the model that has its head, after all blocks and before
+ * forward_head(). Misuse: windows with images, positions or modalities. */
+void states_write(struct output *out, const struct forward *f, const struct part *head);
+#endif
