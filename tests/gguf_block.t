@@ -41,6 +41,15 @@ for f in q4_k q6_k iq4_nl; do
 	dpq --hessian d.h5 --storage $f m.h5 -o d.q.h5
 	ok "$f: only the diagonal of the Hessian is read, over its tokens" py same_codes $f.h5 d.q.h5
 done
+first='--storage q4_k --layers /model/layers/0/self_attn/q_proj'
+# shellcheck disable=SC2086
+{
+	dpq $first --hessian h.h5 m.h5 -o one.h5
+	dpq $first --sequential --tokens tokens.h5 --ctx 128 m.h5 -o seq.h5
+}
+ok '--sequential gives importances, too' py same_codes one.h5 seq.h5
+is '... and says so in the history, not in a warning' \
+	"$(cat err; tensor-info seq.h5 | grep -o -e '--sequential --ctx 128')" '--sequential --ctx 128'
 dpq -j 1 --hessian h.h5 --storage q4_k m.h5 -o one.h5
 ok 'the same on one thread' h5diff --exclude-attribute / q4_k.h5 one.h5
 dpq --hessian h.h5 --storage q4_k <m.h5 | cat >stream.h5; tensor-join -q stream.h5 -o joined.h5
