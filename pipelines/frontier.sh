@@ -88,7 +88,7 @@ theirs() {	# theirs IMATRIX TYPE...
 	for type in "${@:2}"; do
 		run=$1-$type base=gptq-none-${type//[!0-9]/}
 		recorded "$run" "$base"
-		step "\"\$PEERS\" -B ggml.py $type model.h5 $hessian -o $run.h5 >$run.stats &&" \
+		step "\"\$PEERS\" -B ggml.py $type model.h5 $hessian $base.h5 -o $run.h5 >$run.stats &&" \
 			"tensor-diff --reference model.h5 $given $run.h5 | cut -f 1,7 >$run.report &&" \
 			"eval-ppl --tokens test.h5 $window --reference model.h5 $record $run.h5 >$run.tsv && rm $run.h5"
 		listed+=("ggml-$1	none	$type	@$run $base")

@@ -68,6 +68,12 @@ is '... their bits' \
 	"$(tensor-info mixed.h5 | awk '$4 == "blocks" { print $5, $3 }' | sort | tr '\n' ' ')" \
 	'bf16 16 int8 9 q4_k 4.5 q6_k 6.5625 '
 
+# pipelines/lib/ggml.py: the layers that dpq-run quantizes, whatever their names
+for m in opt mixtral neox-serial; do
+	dpq --storage int4 --group channel "$top/tests/ref/$m.h5" -o codes.h5
+	ok "$m: llama.cpp's library makes the same layers" py plain_copy "$top/tests/ref/$m.h5" codes.h5 copy.h5
+done
+
 # --- what is refused ---
 no 'compensation' 2 '--compensate both: the blocks of q4_k are searched one by one, .*expected --compensate none' \
 	dpq-run -q --hessian h.h5 --storage q4_k m.h5 -o x.h5
