@@ -62,6 +62,13 @@ dpq --storage q4_k --group 32 --scale-dtype f16 --damp 0.1 --hessian h.h5 m.h5 -
 ok 'options without effect' \
 	grep -q 'without effect here: --group, --scale-dtype, --damp (a storage of blocks)' err
 ok '... change nothing' py same_codes q4_k.h5 idle.h5
+printf '*/up_proj storage=q4_k compensate=none\n*/down_proj storage=e8p layer-rotation=none\n' >plan
+ok 'a plan, next to scales that are searched by output error' dpq-run -q --hessian h.h5 --scale-search hessian \
+	--turns 1 --layers '*/0/mlp/*' --storage uint3 --group 32 --plan plan m.h5 -o mixed.h5
+dpq-run -q --hessian h.h5 --layers '*/0/mlp/*' --storage uint3 --group 32 --plan plan m.h5 -o plain.h5
+ok '... which concern others only' sh -c 'h5diff mixed.h5 plain.h5 /model/layers/0/mlp/up_proj &&
+	h5diff mixed.h5 plain.h5 /model/layers/0/mlp/down_proj &&
+	! h5diff mixed.h5 plain.h5 /model/layers/0/mlp/gate_proj'
 printf '*/v_proj storage=q6_k\n*/q_proj storage=int8 group=32\n*/o_proj keep\n' >plan
 ok 'a plan with other storages' dpq --storage q4_k --plan plan m.h5 -o mixed.h5
 is '... their bits' \
