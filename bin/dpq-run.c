@@ -145,7 +145,7 @@ int main(int argc, char *argv[])
 	check_dpq(&set, q.reorder, options.method.qep);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a resumed run may report it */
 	plan = plan_read(set.plan, rows, &options);
-	const bool rounds = !plan.n && !method_needs_hessian(plan_method(&plan, NULL));
+	const bool rounds = !plan.n && !method_reads_hessian(plan_method(&plan, NULL));
 	option_without_effect(1, &(struct option_without_effect){ rounds, "sequential " CALIBRATE_NAMES,
 		"it serves the report only: --compensate none, no static scale" });
 	linalg_init();

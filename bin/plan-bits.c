@@ -104,11 +104,11 @@ static void close_text(struct text *t)
 }
 
 /* Measures the KL of units and candidates, or reads them. */
-static void find_kl(const struct settings *set, const struct units *u, struct text *t,
+static void find_kl(const struct part *costs, const struct units *u, struct text *t,
 	const struct part *hessian, double kl[])
 {
-	if (set->costs) {
-		unit_kl_read(set->costs, u, kl);
+	if (costs) {
+		unit_kl_read(costs, u, kl);
 		return;
 	}
 	sensitivity_measure(&t->sensitivity, hessian ? 1 : u->candidates, (double (*)[u->candidates])kl);
@@ -128,7 +128,7 @@ static void print_plan(const struct units *u, struct text *t, const double kl[],
 }
 
 static void run(const struct settings *set, const struct units *u, const struct config *config,
-	const struct part *hessian, const char *output)
+	const struct part *hessian, const struct part *costs, const char *output)
 {
 	const uint64_t budget = bit_plan_budget(u, option_given("target-bits") ? set->target_bits : -1,
 		set->target_size);
@@ -136,12 +136,14 @@ static void run(const struct settings *set, const struct units *u, const struct 
 	double *kl = xalloc(u->n * u->candidates, sizeof *kl);
 	struct text t = { 0 };
 
+	if (out)
+		basis_copy(out, u->model);
 	record_input(out, "hessian", hessian);
 	open_text(&t, set, u, config);
 	record_input(out, "tokens", t.file);
 	if (t.file && !set->costs)
 		record_tokens(out, t.used);
-	find_kl(set, u, &t, hessian, kl);
+	find_kl(costs, u, &t, hessian, kl);
 	print_plan(u, &t, kl, budget);
 	if (out)
 		unit_kl_write(out, u, kl);
@@ -172,7 +174,7 @@ int main(int argc, char *argv[])
 		{ .type = OPTION_END },
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
-	struct part **file = xalloc(c.operands + 2, sizeof *file), *model, *hessian = NULL;
+	struct part **file = xalloc(c.operands + 3, sizeof *file), *model, *hessian = NULL;
 	const struct config *config;
 	struct units u;
 
@@ -185,14 +187,16 @@ int main(int argc, char *argv[])
 	file[c.operands] = model = part_open(set.reference, "model");
 	if (option_has_effect("hessian"))
 		file[c.operands + 1] = hessian = part_open(set.hessian, "hessian");
+	if (set.costs)
+		file[c.operands + 2] = part_open(set.costs, "result");
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(
-		c.operands + 2, (const struct part *const *)file, set.force_basis)));
+		c.operands + 3, (const struct part *const *)file, set.force_basis)));
 	config = config_open(model);
 	u = units_of(model, config, c.operands, file, (enum unit_kind)set.by, &set.layers);
-	run(&set, &u, config, hessian, c.output);
+	run(&set, &u, config, hessian, file[c.operands + 2], c.output);
 	units_free(&u);
 	config_close(config);
-	for (size_t i = 0; i < c.operands + 2; i++)
+	for (size_t i = 0; i < c.operands + 3; i++)
 		if (file[i])
 			part_close(file[i]);
 	free(file);

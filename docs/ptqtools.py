@@ -111,7 +111,10 @@ def _tiles(codes, kind, bits, states):
 
 
 def _halves(b):
-    return b.copy().view("<f2").astype("f4")
+    v = b.copy().view("<f2").astype("f4")
+    if not np.isfinite(v).all():
+        raise ValueError("there is a block with a scale that is infinite or NaN")
+    return v
 
 
 def _offset_blocks(codes, bits):
@@ -182,7 +185,10 @@ class Layer(h5py.Group):
     def codes(self):
         if "packed" in self:
             return unpack(self["packed"][()].astype("u4"), len(grids[self.storage]).bit_length() - 1, self.shape[1])
-        return self["codes"][()] if "codes" in self else None
+        c = self["codes"][()] if "codes" in self else None
+        if c is not None and (c.dtype.kind not in "iu" or (c.astype("u1") != c).any()):
+            raise ValueError("there is a code that is not a byte")
+        return c if c is None else c.astype("u1")
 
     @_member
     def group_index(self):
@@ -204,11 +210,10 @@ class Layer(h5py.Group):
         if self.storage is None:
             return self["weight"][()].astype("f4")
         w = self.grid_values
-        if re.fullmatch(BLOCKS, self.storage):
-            return w
-        i = self.group_index
-        w = w - np.atleast_2d(self["zero"][()])[:, i] if self.storage[:4] == "uint" or "zero" in self else w
-        w = w * np.atleast_2d(self["scale"][()] / (1 if self.scale_tensor is None else self.scale_tensor))[:, i]
+        if not re.fullmatch(BLOCKS, self.storage):
+            i = self.group_index
+            w = w - np.atleast_2d(self["zero"][()])[:, i] if self.storage[:4] == "uint" or "zero" in self else w
+            w = w * np.atleast_2d(self["scale"][()] / (1 if self.scale_tensor is None else self.scale_tensor))[:, i]
         return w if self.compute in (None, "none") else nearest(self.compute, w, self.saturate) * np.c_[self.scale8]
 
     @_member

@@ -100,11 +100,12 @@ theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one tha
 find_packages
 if "$PEERS" -c 'import h5py, importlib.util as u; u.find_spec("llama_cpp") or exit(1)' 2>/dev/null; then
 	link ggml.py "$lib/ggml.py"
+	step 'dpq-run -q --compensate none model.h5 -o rtn.h5'	# its layers are quantized
 	for type in q2_K q3_K q4_K q5_K q6_K iq4_nl; do
-		theirs ggml-plain $type "\"\$PEERS\" -B ggml.py $type model.h5 -"
+		theirs ggml-plain $type "\"\$PEERS\" -B ggml.py $type model.h5 - rtn.h5"
 	done
 	for type in q2_K q3_K q4_K q5_K q6_K iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_xs iq4_nl; do
-		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5"
+		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5 rtn.h5"
 	done
 elif [ $mode = make ]; then say "no h5py or llama_cpp in ${PEERS:-python3}, so no ggml; PEERS names another Python"; fi
 [ -n "$missing" ] || for b in 2 3 4 8; do

@@ -124,7 +124,13 @@ done
 hadamard-rotate -q --offline llama-gqa.h5 -o ro.h5
 dpq-run -q --compensate none --group 8 llama-gqa.h5 -o qn.h5
 for i in 1 2; do cat r$i.h5 | dpq-run -q --compensate none --group 8 --shard $i/2 >a$i.h5; done
+for i in 1 2; do
+	dpq-run -q --compensate none --group 8 r$i.h5 -o b$i.h5
+	plan-bits -q -r r$i.h5 --tokens llama-gqa-t.h5 --ctx 32 --target-bits 64 b$i.h5 -o c$i.h5 >plan
+done
+ok 'KL of plan-bits for the same model' plan-bits -q -r r1.h5 --costs c1.h5 --target-bits 64 b1.h5
 cat >mixtures <<'END'
+plan-bits --costs c2.h5 --target-bits 64 -r r1.h5 b1.h5
 dpq-run --hessian h2.h5 --group 8 r1.h5
 dpq-run --order o2.h5 --hessian h1.h5 --group 8 r1.h5
 fbq-run --hessian h2.h5 --group 8 --method caldera --rank 2 --steps 1 r1.h5

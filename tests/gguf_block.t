@@ -41,6 +41,15 @@ for f in q4_k q6_k iq4_nl; do
 	dpq --hessian d.h5 --storage $f m.h5 -o d.q.h5
 	ok "$f: only the diagonal of the Hessian is read, over its tokens" py same_codes $f.h5 d.q.h5
 done
+first='--storage q4_k --layers /model/layers/0/self_attn/q_proj'
+# shellcheck disable=SC2086
+{
+	dpq $first --hessian h.h5 m.h5 -o one.h5
+	dpq $first --sequential --tokens tokens.h5 --ctx 128 m.h5 -o seq.h5
+}
+ok '--sequential gives importances, too' py same_codes one.h5 seq.h5
+is '... and says so in the history, not in a warning' \
+	"$(cat err; tensor-info seq.h5 | grep -o -e '--sequential --ctx 128')" '--sequential --ctx 128'
 dpq -j 1 --hessian h.h5 --storage q4_k m.h5 -o one.h5
 ok 'the same on one thread' h5diff --exclude-attribute / q4_k.h5 one.h5
 dpq --hessian h.h5 --storage q4_k <m.h5 | cat >stream.h5; tensor-join -q stream.h5 -o joined.h5
@@ -53,11 +62,24 @@ dpq --storage q4_k --group 32 --scale-dtype f16 --damp 0.1 --hessian h.h5 m.h5 -
 ok 'options without effect' \
 	grep -q 'without effect here: --group, --scale-dtype, --damp (a storage of blocks)' err
 ok '... change nothing' py same_codes q4_k.h5 idle.h5
+printf '*/up_proj storage=q4_k compensate=none\n*/down_proj storage=e8p layer-rotation=none\n' >plan
+ok 'a plan, next to scales that are searched by output error' dpq-run -q --hessian h.h5 --scale-search hessian \
+	--turns 1 --layers '*/0/mlp/*' --storage uint3 --group 32 --plan plan m.h5 -o mixed.h5
+dpq-run -q --hessian h.h5 --layers '*/0/mlp/*' --storage uint3 --group 32 --plan plan m.h5 -o plain.h5
+ok '... which concern others only' sh -c 'h5diff mixed.h5 plain.h5 /model/layers/0/mlp/up_proj &&
+	h5diff mixed.h5 plain.h5 /model/layers/0/mlp/down_proj &&
+	! h5diff mixed.h5 plain.h5 /model/layers/0/mlp/gate_proj'
 printf '*/v_proj storage=q6_k\n*/q_proj storage=int8 group=32\n*/o_proj keep\n' >plan
 ok 'a plan with other storages' dpq --storage q4_k --plan plan m.h5 -o mixed.h5
 is '... their bits' \
 	"$(tensor-info mixed.h5 | awk '$4 == "blocks" { print $5, $3 }' | sort | tr '\n' ' ')" \
 	'bf16 16 int8 9 q4_k 4.5 q6_k 6.5625 '
+
+# pipelines/lib/ggml.py: the layers that dpq-run quantizes, whatever their names
+for m in opt mixtral neox-serial; do
+	dpq --storage int4 --group channel "$top/tests/ref/$m.h5" -o codes.h5
+	ok "$m: llama.cpp's library makes the same layers" py plain_copy "$top/tests/ref/$m.h5" codes.h5 copy.h5
+done
 
 # --- what is refused ---
 no 'compensation' 2 '--compensate both: the blocks of q4_k are searched one by one, .*expected --compensate none' \

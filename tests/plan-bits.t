@@ -113,6 +113,14 @@ for f in fp8 int8 fp4 mxfp4; do
 	ok '... with the codes and inputs of the candidate' h5diff made.h5 $f.h5 /model
 done
 
+# blocks of GGUF, which have no group and no compensation, with codes of GPTQ
+printf '* storage=iq4_nl compensate=none\n*/down_proj storage=uint5 group=16 compensate=both\n' >blocks
+dpq-run -q --plan blocks --hessian hess.h5 "$model" -o blocks.h5 2>>err
+plans --target-bits 4.7 q2.h5 blocks.h5 >plan
+is 'blocks of GGUF: one block has them' "$(grep -c storage=iq4_nl plan) $(lines plan | grep -c '\*.*=uint2')" '6 1'
+is '... the measured KL is that of the plan' "$(measured plan)" "$(made plan "$model")"
+is '... whose settings all have an effect' "$(grep 'without effect' err)" ''
+
 # experts
 # shellcheck disable=SC2086
 for b in 2 4; do dpq-run -q --compensate none --storage uint$b --group 16 "$experts" -o e$b.h5; done

@@ -41,7 +41,8 @@ is 'layers as the tools list them' \
 	"$(tensor-stats -q packed.h5 | awk -F '\t' -v OFS='\t' '$1 ~ /layers/ { print $1, $5, $6, $2 }')"
 
 ok 'members, present and absent' py members
-py errors none.h5 text.h5 stream.h5 code.h5 scale.h5 mine.h5 zero.h5 group.h5 column.h5 >said
+py errors none.h5 text.h5 stream.h5 code.h5 scale.h5 mine.h5 zero.h5 group.h5 column.h5 \
+	block.h5 wide.h5 >said
 cat >wanted <<'E'
 none.h5: [Errno 2] Unable to open file
 text.h5: Unable to open file (file signature not found)
@@ -52,6 +53,8 @@ mine.h5: /a: there is a code without a value in the grid of mine
 zero.h5: /a: Unable to open object (object 'zero' doesn't exist)
 group.h5: /a: index 4294967295 is out of bounds for axis 1 with size 2
 column.h5: /a: index 4294967295 is out of bounds for axis 1 with size 3
+block.h5: /a: there is a block with a scale that is infinite or NaN
+wide.h5: /a: there is a code that is not a byte
 E
 is 'errors of files that cannot be read' "$(sed 's/^\(none.*file\) (.*/\1/; s/ synchronously//' said)" "$(cat wanted)"
 ok '... but a format that the caller defines is read' py told mine.h5
@@ -72,4 +75,7 @@ for f in q4_k q5_k q6_k iq4_nl; do
 	model-export -q --weights-only -o $f $f.h5
 	ok "$f: the same weights, bit for bit" py same_weights $f.h5 $f
 done
+py second q4_k.h5 second.h5
+model-export -q --weights-only -o second second.h5
+ok '... in a second precision, in a file by hand' py same_weights second.h5 second
 done_testing

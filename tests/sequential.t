@@ -234,6 +234,9 @@ warns 'settings of QEP without it' '.-qep-damp .no --qep.' \
 	dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --qep-damp 1 tiny.h5 -o x.h5
 warns 'layers without QEP, without QEP' '.-qep-skip .no --qep.' \
 	dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --qep-skip none tiny.h5 -o x.h5
+warns '--qep-skip of no layer' 'tiny.h5: --qep-skip matches no layer that --layers selects' \
+	dpq-run --sequential --tokens text.h5 --ctx 16 --group 8 --qep 0.5 --qep-skip '*/q_porj' --layers '*/0/*' \
+	tiny.h5 -o x.h5
 no 'static scales without a calibration' 2 'need --hessian FILE or --sequential' \
 	dpq-run --storage e4m3fn --compensate none --act-format e4m3fn tiny.h5 -o bad.h5
 

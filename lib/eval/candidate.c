@@ -5,6 +5,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "model/layer.h"
+#include "num/code_form.h"
 #include "num/scale_type.h"
 
 /* Values of --act-mode. */
@@ -45,21 +46,41 @@ static char *input_words(const struct linear *m, const struct linear *x)
 	return y;
 }
 
-static char *words(const struct linear *m, const struct linear *x)
+/* Whether the format has one type of scales. */
+static bool is_own_type(const struct linear *x)
 {
-	char *group = x->group > 0 ? xformat("%ld", x->group) : xformat(x->group ? "tensor" : "channel");
-	char *inputs = input_words(m, x), *y;
-	const bool rotated = !same_rotation(&m->rotation_in, &x->rotation_in) ||
-		!same_rotation(&m->rotation_out, &x->rotation_out);
 	struct format own;
 
 	format_parse(&own, x->storage.name);	/* without the type of scales that the file adds */
-	y = xformat("storage=%s group=%s%s%s compute=%s%s layer-rotation=%s%s", x->storage.name, group,
-		own.scales ? "" : " scale-dtype=", own.scales ? "" : scale_types[x->storage.scales],
+	return own.scales;
+}
+
+/* "group=G scale-dtype=T". Codes with scales of their own have neither, and are made without compensation. */
+static char *scale_words(const struct linear *x)
+{
+	const bool typed = !is_own_type(x);
+	char *group, *y;
+
+	if (code_has_scales(&x->storage))
+		return xformat("compensate=none");
+	group = x->group > 0 ? xformat("%ld", x->group) : xformat(x->group ? "tensor" : "channel");
+	y = xformat("group=%s%s%s", group, typed ? " scale-dtype=" : "", typed ?
+		scale_types[x->storage.scales] : "");
+	free(group);
+	return y;
+}
+
+static char *words(const struct linear *m, const struct linear *x)
+{
+	char *scales = scale_words(x), *inputs = input_words(m, x), *y;
+	const bool rotated = !same_rotation(&m->rotation_in, &x->rotation_in) ||
+		!same_rotation(&m->rotation_out, &x->rotation_out);
+
+	y = xformat("storage=%s %s compute=%s%s layer-rotation=%s%s", x->storage.name, scales,
 		x->compute.kind ? x->compute.name : "none",
 		!x->compute.kind ? "" : x->scales8 > 1 ? " scale8=channel" : " scale8=tensor",
 		rotated ? "two-sided" : "none", inputs);
-	free(group), free(inputs);
+	free(scales), free(inputs);
 	return y;
 }
 

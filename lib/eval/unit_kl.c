@@ -80,9 +80,9 @@ static void check_lines(const char *file, const struct units *u, size_t unit, si
 	free(lines);
 }
 
-void unit_kl_read(const char *path, const struct units *u, double kl[])
+void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 {
-	struct part *file = part_open(path, "result");
+	const char *path = part_name(file);
 	const size_t dim[] = { u->n, u->candidates };
 	const int64_t *size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
 	const double *own = part_tensor(file, "/kl", TENSOR_F64, 2, dim).data;
@@ -102,7 +102,6 @@ void unit_kl_read(const char *path, const struct units *u, double kl[])
 		kl[i] = own[i];
 	}
 	free(lines);
-	part_close(file);
 }
 
 static void write_lines(struct output *out, const struct units *u)

@@ -105,6 +105,10 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	solver_recipe(s, o->recipe);
 	if (given(arg, "scale-search"))
 		s->search = o->method.solver.search;
+	if (!code_is_single(&s->storage)) {	/* without effect: method_without_effect() */
+		s->search = SEARCH_MINMAX;
+		s->turns = 0;
+	}
 	if (searches_hessian(s) && s->group < 0)
 		misuse("--scale-search %s: finds scales of groups and channels, not of a tensor; "
 			"--scale-search mse does", searches[s->search]);

@@ -2,7 +2,9 @@
 /* quantize_qep.c -- corrects weights for the error of their inputs before they are quantized; see
  * quantize_private.h */
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
+#include "base/option.h"
 #include "transform/corrected.h"
 #include "transform/layers.h"
 #include "transform/qep.h"
@@ -11,6 +13,27 @@
 static bool is_corrected(const struct quantize *q, const struct method *m, const struct layer_ref *layer)
 {
 	return !m->keep && m->qep > 0 && !qep_skips(q->qep_skip, layer);
+}
+
+struct skip_search { const struct selection *skip; bool any; };
+
+static void look_for_skipped(void *arg, const struct layer_ref *layer, size_t in)
+{
+	struct skip_search *w = arg;
+
+	(void)in;
+	w->any |= selection_names(w->skip, layer->path);
+}
+
+void quantize_check_skip(const struct quantize *q, const struct filter *f)
+{
+	struct skip_search w = { q->qep_skip, false };
+
+	if (!w.skip || !w.skip->n || !strcmp(w.skip->pattern->text, "none") || !option_has_effect("qep-skip"))
+		return;
+	layers_each(f, q->layers, look_for_skipped, &w);
+	if (!w.any)
+		warn("%s: --qep-skip matches no layer%s", input_name(f->in), selection_text(q->layers));
 }
 
 bool quantize_needs_cross(const struct quantize *q, const struct layer_ref *layer)

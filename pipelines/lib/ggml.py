@@ -1,9 +1,9 @@
-"""ggml.py TYPE MODEL HESSIAN|- -o OUT -- weights in a block type of llama.cpp, dequantized: pipelines/frontier.sh
+"""ggml.py TYPE MODEL HESSIAN|- CODES -o OUT -- weights in a block type of llama.cpp, dequantized: pipelines/frontier.sh
 
-Quantizes the layers of blocks by ggml_quantize_chunk() of the library in the package llama-cpp-python. With HESSIAN
-the importance of a column is the mean of its squared inputs, as in an imatrix file. Rows that are no multiple of the
-block get the type that llama.cpp takes instead. OUT is a plain model; on standard output are the bits a weight, as the
-last line of tensor-stats has them, on standard error memory and time.
+Quantizes the layers that have codes in the file CODES by ggml_quantize_chunk() of the library in the package
+llama-cpp-python. With HESSIAN the importance of a column is the mean of its squared inputs, as in an imatrix file.
+Rows that are no multiple of the block get the type that llama.cpp takes instead. OUT is a plain model; on standard
+output are the bits a weight, as the last line of tensor-stats has them, on standard error memory and time.
 """
 
 import ctypes
@@ -51,7 +51,14 @@ def requantized(lib, numbers, name, weight, importance):
     return result, 8 * codes.size
 
 
-def main(name, model, hessian, _, output):
+def layers_of(codes):
+    found = []
+    with h5py.File(codes) as f:
+        f.visititems(lambda path, d: found.append(path.rsplit("/", 1)[0]) if path.endswith("/codes") else None)
+    return found
+
+
+def main(name, model, hessian, codes, _, output):
     lib = library()
     numbers = {(lib.ggml_type_name(i) or b"").decode(): i for i in range(40)}
     lib.ggml_quantize_init(numbers[name])
@@ -59,12 +66,10 @@ def main(name, model, hessian, _, output):
     moments = None if hessian == "-" else h5py.File(hessian)
     bits = weights = 0
     with h5py.File(output, "r+") as f:
-        layers = []
-        f.visititems(lambda path, d: layers.append(path) if path.endswith("_proj/weight") else None)
-        for path in layers:
-            importance = None
-            if moments:
-                group = moments[path.rsplit("/", 1)[0]]
+        for layer in layers_of(codes):
+            importance, path = None, layer + "/weight"
+            if moments and moments[layer]["count"][()] > 0:  # an expert may have had no input
+                group = moments[layer]
                 importance = np.ascontiguousarray(np.diag(group["hessian"][()]) / group["count"][()], "f4")
             weight, size = requantized(lib, numbers, name, f[path][()], importance)
             del f[path]  # it may be of 16 bits

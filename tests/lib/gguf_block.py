@@ -1,6 +1,9 @@
 """gguf_block.py -- Python of tests/gguf_block.t, also in doors: blocks in files, and weights with a Hessian"""
 
 import importlib
+import importlib.util
+import os
+import types
 
 import h5py
 import numpy as np
@@ -90,6 +93,22 @@ def broken(source, path, what):
             codes = layer['codes'][()]
             codes[5, 144:146] = 0, 0x7C  # infinity
             layer['codes'][...] = codes
+
+
+def plain_copy(model, codes, path):
+    """pipelines/lib/ggml.py, with a library that doubles weights: it changes the layers that have codes, no others."""
+    source = os.path.join(os.path.dirname(os.path.dirname(gguf.__file__)), '..', 'pipelines', 'lib', 'ggml.py')
+    spec = importlib.util.spec_from_file_location('ggml', source)
+    ggml = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(ggml)
+    ggml.library = lambda: types.SimpleNamespace(ggml_type_name=lambda i: b'q%d' % i, ggml_quantize_init=int)
+    ggml.requantized = lambda lib, numbers, name, weight, importance: (2 * weight, 4 * weight.size)
+    ggml.main('q4', model, '-', codes, '-o', path)
+    with h5py.File(model) as f, h5py.File(path) as g, h5py.File(codes) as c:
+        weights = []
+        f.visititems(lambda p, o: weights.append(p) if p.endswith('/weight') else None)
+        found = [p.rpartition('/')[0] for p in weights if not np.array_equal(f[p][()], g[p][()])]
+        assert sorted(found) == sorted(layers(c)), found
 
 
 def one_layer(path, n, by):

@@ -113,6 +113,20 @@ def hand_made(path, **changes):
                 g.attrs[name] = value
 
 
+def second(source, path):
+    """Blocks with a second precision, which no tool writes, and codes in wider integers, as a file by hand may be."""
+    with copied(source, path) as f:
+        for name in layers_of(f):
+            g = f[name]
+            if "codes" not in g:
+                continue
+            codes, attributes = g["codes"][()].astype("i8"), dict(g["codes"].attrs)
+            del g["codes"]
+            g["codes"], g["scale8"] = codes, np.array([0.01], "f4")
+            g["codes"].attrs.update(attributes)
+            g.attrs["compute"], g.attrs["saturate"] = "e4m3fn", 300.0
+
+
 def members():
     """Each member equals the file's, with text as str, and None if absent; no other name is an attribute."""
     words = dict(storage="int4", group=0, scale_dtype="f32", compute=np.bytes_("none"), act_mode="dynamic-token",
@@ -139,6 +153,8 @@ def errors(*paths):
     hand_made("zero.h5", storage="uint4")
     hand_made("group.h5", scale=np.ones((1, 2), "f4"), group=2, group_index=np.array([0, 0, -1], "i4"))
     hand_made("column.h5", split_index=np.array([-1], "i4"), split_weight=np.ones((1, 1), "f4"))
+    hand_made("block.h5", codes=np.array([[0, 0x7C] + 16 * [0]], "u1"), storage="iq4_nl", scale=None, group=None)
+    hand_made("wide.h5", codes=np.array([[256]], "i8"))
     for path in paths:
         try:
             with ptqtools.open(path) as m:
