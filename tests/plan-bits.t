@@ -154,6 +154,11 @@ no 'too few bits' 1 'the smallest candidates have 4.1623 bits a weight' \
 	plans --costs costs.h5 --target-bits 1 q2.h5 q3.h5 q5.h5
 no '... which is known before anything is measured' 1 'the smallest candidates have 4.1623 bits a weight' \
 	plan-bits -q --reference "$model" --tokens missing.h5 --target-bits 1 q2.h5 q3.h5
+dpq-run -q --compensate none --storage uint2 --group 16 --scale-dtype f16 "$model" -o up.h5	# 3.14474 bits
+no '... rounded up' 1 'the smallest candidates have 3.1448 bits' \
+	plan-bits -q --reference "$model" --tokens missing.h5 --target-bits 1 up.h5
+no '... so that it is enough' 1 'missing.h5: cannot open' \
+	plan-bits -q --reference "$model" --tokens missing.h5 --target-bits 3.1448 up.h5
 no 'too small a size' 1 'bytes outside of the layers of the plan' \
 	plans --costs costs.h5 --target-size 1 q2.h5 q3.h5 q5.h5
 no 'costs of candidates in another order' 1 \

@@ -20,6 +20,12 @@ static double bytes_of(const struct units *u, double bits)
 	return (bits + u->other) / 8;
 }
 
+/* Bits per weight, rounded up to the four decimals that are printed: enough as a --target-bits. */
+static double per_weight(const struct units *u, double bits)
+{
+	return ceil(bits / u->weights * 1e4) / 1e4;
+}
+
 uint64_t bit_plan_budget(const struct units *u, double bits, size_t bytes)
 {
 	const double budget = bits < 0 ? 8 * (double)bytes - u->other : bits * u->weights;
@@ -27,11 +33,11 @@ uint64_t bit_plan_budget(const struct units *u, double bits, size_t bytes)
 	const double least = (double)knapsack_least(&k);
 
 	if (budget < 0)
-		die("%s: has %.4g bytes outside of the layers of the plan, --target-size is %zu",
+		die("%s: has %.0f bytes outside of the layers of the plan, --target-size is %zu",
 			part_name(u->model), u->other / 8, bytes);
 	if (budget < least)
 		die("the smallest candidates have %.4f bits a weight and %.0f bytes with the rest of the "
-			"model, more than the target", least / u->weights, bytes_of(u, least));
+			"model, more than the target", per_weight(u, least), bytes_of(u, least));
 	return (uint64_t)fmin(budget, 0x1p62);	/* more than any model has */
 }
 
@@ -57,7 +63,7 @@ static void print_comments(const struct bit_plan *p, const struct units *u,
 
 	for (size_t i = 0; i < u->n; i++)
 		bits += (double)u->size[i * u->candidates + p->candidate[i]];
-	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n", bits / u->weights,
+	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n", per_weight(u, bits),
 		bytes_of(u, bits));
 	printf("# KL %.4g predicted", p->kl);
 	if (measured)
