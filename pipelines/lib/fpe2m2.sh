@@ -38,8 +38,7 @@ run() {	# the steps of a run
 	step "dpq-run -q --storage ${1%-*} $(options "$1") --scale-search minmax --hessian hessian.h5" \
 		"--report $1.report model.h5 -o $1.h5 &&" \
 		"tensor-stats $1.h5 >$1.stats && tensor-diff -q --reference model.h5 $1.h5 >$1.diff &&" \
-		"eval-ppl --tokens test.h5 $window$record $1.h5 >$1.paired &&" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $1.h5 >$1.tsv && rm $1.h5"
+		"eval-ppl --tokens test.h5 $window --reference reference.h5$record $1.h5 >$1.tsv && rm $1.h5"
 }
 quantized() {
 	local r
@@ -59,6 +58,6 @@ row() {
 	else
 		base=$(pair "$2")
 		awk -v base="${base#"$2"}" -f "$lib/report.awk" -f "$lib/fpe2m2.awk" \
-			"$2.stats" "$2.diff" "$2.report" "$2.paired" "$2.tsv"
+			"$2.stats" "$2.diff" "$2.report" "$2.tsv"
 	fi
 }
