@@ -84,7 +84,7 @@ static void measure(const struct settings *set, struct run *model, struct run *r
 	struct divergence d = { 0 };
 
 	if (set->as_reference)
-		run_keep(model, out);
+		run_store(model, out, w);
 	if (reference)
 		d = divergence_measure(model, reference, w, set->memory, nll);
 	else
@@ -92,6 +92,14 @@ static void measure(const struct settings *set, struct run *model, struct run *r
 	report(set, out, w, nll, kv_bits, before, reference ? &d : NULL);
 	divergence_free(&d);
 	free(nll);
+}
+
+static void check_files(const struct settings *set, const char *output)
+{
+	if (!set->tokens)
+		misuse("--tokens FILE is expected");
+	if (set->as_reference && !output)
+		misuse("--as-reference: -o FILE is expected");
 }
 
 int main(int argc, char *argv[])
@@ -105,7 +113,7 @@ int main(int argc, char *argv[])
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
 			"measure the divergence from MODEL", .alias = "against" },
 		{ 0, "as-reference", OPTION_BOOL(&set.as_reference), NULL,
-			"-o FILE can be a --reference" },
+			"also store in -o what --reference reads" },
 		OPTION_COMPUTE_TYPE(&set.compute_type),
 		OPTION_DEVICE(&set.device),
 		OPTION_KV_FORMAT(&set.kv),
@@ -117,8 +125,7 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	linalg_init();
-	if (!set.tokens)
-		misuse("--tokens FILE is expected");
+	check_files(&set, c.output);
 	option_without_effect(1, &(struct option_without_effect)
 		STRIDE_WITHOUT_EFFECT(set.windows.convention));
 

@@ -15,18 +15,18 @@
 #   sequential, qep, qronos    GPTQ, QEP, Qronos with the inputs that quantized layers give, uint2 to uint4
 #   plan                       gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
 #   ggml-plain, ggml-imatrix   block types of llama.cpp, made by its library; imatrix: importance diag H
-#   llm-compressor, gptqmodel  their GPTQ, imported: with a column order and zero points; by its defaults
+#   llm-compressor, gptqmodel  their GPTQ, imported: uintB with a static column order; intB by the defaults of GPTQModel
 #
 # Columns. rotation: two-sided if each layer is rotated on both sides (dpq-run --layer-rotation); e8p and trellis have
 # no other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: paired differences from gptq without
 # rotation whose codes have as many bits, with standard errors over windows. kl_times_gptq: KL over that of gptq without
 # rotation at as many bits a weight, interpolated. seconds, MiB: processor time and peak memory of the tool that
-# quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count, and of the packages the start of
-# Python. bits_a_weight: of codes, scales, zero points, signs and branches.
+# quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count. Those of packages include the
+# import of their modules. bits_a_weight: of codes, scales, zero points, signs and branches.
 #
-# PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py and llama-cpp-python; torch,
-# transformers, compressed_tensors and llmcompressor. GPTQMODEL: a Python with torch, transformers, gptqmodel, optimum,
-# h5py; the default is PEERS. Where packages are missing, so are their rows.
+# PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py, and llama-cpp-python for
+# llama.cpp, or torch, transformers, compressed_tensors and llmcompressor for llm-compressor. GPTQMODEL (PEERS): a
+# Python with h5py, torch, transformers, optimum and gptqmodel. Without a package its rows are missing.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -87,11 +87,10 @@ for b in 3 4 5; do
 done
 
 theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one that COMMAND makes is removed
-	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record force=''
-	[ -n "${3-}" ] || force='--force-basis '
+	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record
 	recorded "$run" "$base"
 	step "${3:+$3 -o $run.h5 >$run.stats 2>$run.usage &&}" \
-		"tensor-diff --reference model.h5 $given $force$run.h5 | cut -f 1,7 >$run.report &&" \
+		"tensor-diff --reference model.h5 $given $run.h5 | cut -f 1,7 >$run.report &&" \
 		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
 		"${3:+&& rm $run.h5}"
 	[ -n "${3-}" ] || step "tensor-stats -q $run.h5 >$run.stats"
@@ -108,12 +107,13 @@ if "$PEERS" -c 'import h5py, importlib.util as u; u.find_spec("llama_cpp") or ex
 		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5 rtn.h5"
 	done
 elif [ $mode = make ]; then say "no h5py or llama_cpp in ${PEERS:-python3}, so no ggml; PEERS names another Python"; fi
+same='--basis model.h5'	# inputs of layers stay
 [ -n "$missing" ] || for b in 2 3 4 8; do
-	packaged llm-compressor-uint$b llmcompressor gptq-static uint$b "${PTQ_LIMIT:-0}" '' float16
+	packaged llm-compressor-uint$b llmcompressor gptq-static uint$b "${PTQ_LIMIT:-0}" "$same" float16
 	theirs llm-compressor uint$b
 done
 [ -n "$missing_gptq" ] || for b in 2 3 4 8; do
-	packaged gptqmodel-int$b gptqmodel gptq int$b "${PTQ_LIMIT:-0}"
+	packaged gptqmodel-int$b gptqmodel gptq int$b "${PTQ_LIMIT:-0}" "$same"
 	theirs gptqmodel int$b
 done
 run_steps

@@ -47,7 +47,7 @@ for m in llava-clip qwen2-vl qwen2.5-vl idefics3; do
 done
 no 'random windows and images' 1 'llava-clip-t.h5: /image_span: --random-windows needs tokens without images' \
 	eval-ppl --ctx 32 --random-windows 0 --tokens llava-clip-t.h5 llava-clip.h5
-no 'hidden states with images' 2 'as-reference: llava-clip-t.h5 has images or positions, expected text only' \
+no 'hidden states with images' 1 'llava-clip-t.h5: --as-reference needs tokens without images, /position' \
 	eval-ppl --ctx 128 --as-reference --tokens llava-clip-t.h5 llava-clip.h5 -o states.h5
 
 m=llava-clip

@@ -46,26 +46,26 @@ static char *input_words(const struct linear *m, const struct linear *x)
 	return y;
 }
 
-/* Whether the format has one type of scales. */
-static bool is_own_type(const struct linear *x)
+/* Whether the name of the format implies the type of scales. */
+static bool implies_scales(const struct linear *x)
 {
-	struct format own;
+	struct format plain;
 
-	format_parse(&own, x->storage.name);	/* without the type of scales that the file adds */
-	return own.scales;
+	format_parse(&plain, x->storage.name);	/* without the type of scales that the file adds */
+	return plain.scales;
 }
 
-/* "group=G scale-dtype=T". Codes with scales of their own have neither, and are made without compensation. */
+/* "group=G scale-dtype=T". Codes that include scales have neither, and are made without compensation. */
 static char *scale_words(const struct linear *x)
 {
-	const bool typed = !is_own_type(x);
+	const bool implied = implies_scales(x);
 	char *group, *y;
 
 	if (code_has_scales(&x->storage))
 		return xformat("compensate=none");
 	group = x->group > 0 ? xformat("%ld", x->group) : xformat(x->group ? "tensor" : "channel");
-	y = xformat("group=%s%s%s", group, typed ? " scale-dtype=" : "", typed ?
-		scale_types[x->storage.scales] : "");
+	y = xformat("group=%s%s%s", group, implied ? "" : " scale-dtype=",
+		implied ? "" : scale_types[x->storage.scales]);
 	free(group);
 	return y;
 }

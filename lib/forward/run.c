@@ -15,7 +15,7 @@ static struct run *open_kind(const char *path, const char *kind, enum compute_ty
 
 	r->in = input_open(path, model_layout, kind);
 	r->part = input_next(r->in);
-	states_in(r->part);
+	r->stored = states_in(r->part);
 	if (part_number(r->part, "/", "shards", 0) > 1)
 		die("%s: is one of several shards, expected a whole model (tensor-join joins shards)",
 			part_name(r->part));
@@ -35,12 +35,10 @@ struct run *run_open_reference(const char *path, enum compute_type type)
 	return open_kind(path, "model|result", type, &(struct cache_format){ 0 });
 }
 
-void run_keep(struct run *r, struct output *out)
+void run_store(struct run *r, struct output *out, const struct windows *w)
 {
-	if (!out)
-		misuse("--as-reference: -o FILE is expected");
 	r->states = out;
-	states_begin(out, r->part);
+	states_begin(out, r->part, w);
 }
 
 void run_match(const struct run *model, const struct run *reference)
@@ -56,7 +54,7 @@ void run_begin(struct run *r, const struct windows *w, size_t memory)
 	r->execution.rows = w->rows;
 	r->execution.modalities = w->modalities;
 	r->forward = forward_open(r->config, &r->execution, w, memory);
-	if (states_in(r->part))
+	if (r->stored)
 		states_read(r->forward, r->part);
 }
 

@@ -28,17 +28,18 @@ struct run {
 	struct forward *forward;
 	struct head head;
 	bool ended;			/* the current part has the head */
-	struct output *states;		/* NULL, or receives the model in front of its head (states.h) */
+	bool stored;			/* the file has hidden states in place of blocks (states.h) */
+	struct output *states;		/* NULL, or receives the hidden states and the head */
 };
 
 /* Opens a model and reads its first part, with the config. path NULL or "-": standard input. kv: the option
  * of the format of keys and values. */
 struct run *run_open(const char *path, enum compute_type type, const struct cache_format *kv);
-/* run_open() of a model, or of a file of run_keep(). */
+/* run_open() of a model, or of a file of run_store(). */
 struct run *run_open_reference(const char *path, enum compute_type type);
-/* For --as-reference, before run_begin(): the run writes the model in front of its head to `out`. out NULL:
- * misuse. */
-void run_keep(struct run *r, struct output *out);
+/* For --as-reference, before run_begin(): the run writes the hidden states of the windows and the head to
+ * `out`. Fatal error if the windows have more than text. */
+void run_store(struct run *r, struct output *out, const struct windows *w);
 /* Fatal error unless both models have the same size of vocabulary, as logits_tiles() needs. */
 void run_match(const struct run *model, const struct run *reference);
 /* memory: bytes of hidden states that are kept in memory. The windows must outlive r. */

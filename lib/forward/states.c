@@ -46,7 +46,7 @@ void states_read(struct forward *f, const struct part *first)
 	if (!only_text(w) || !part_find(first, ROW, TENSOR_I32, 2, NULL, &t) || t.dim[0] != w->rows ||
 	    memcmp(part_tensor(first, ROW, TENSOR_I32, 2, pair).data, row, w->rows * sizeof(int32_t[2])))
 		die("%s: %s: are of other tokens or windows than %s: use the same --ctx, "
-			"--convention and range", part_name(first), STATES, w->name);
+			"--convention, --stride, --skip and --limit", part_name(first), STATES, w->name);
 	if (!theirs || strcmp(theirs, type))
 		die("%s: %s: are of --compute-type %s, expected %s", part_name(first), STATES,
 			theirs ? theirs : "(none)", type);
@@ -57,10 +57,13 @@ void states_read(struct forward *f, const struct part *first)
 	free(row), free(theirs);
 }
 
-void states_begin(struct output *out, const struct part *first)
+void states_begin(struct output *out, const struct part *first, const struct windows *w)
 {
 	const char *const none[] = { NULL };
 
+	if (!only_text(w))
+		die("%s: --as-reference needs tokens without images, /position, /index and /modality",
+			w->name);
 	output_copy(out, first, "/config", none);
 }
 
@@ -71,8 +74,6 @@ void states_write(struct output *out, const struct forward *f, const struct part
 	const struct tensor x = tensor_2d(TENSOR_F32, f->hidden.x, w->rows, f->hidden.width);
 	int32_t *row = rows_of(w);
 
-	if (!only_text(w))
-		misuse("--as-reference: %s has images or positions, expected text only", w->name);
 	output_write(out, STATES, x);
 	output_text(out, STATES, TYPE, compute_types[f->execution->compute_type]);
 	output_write(out, ROW, tensor_2d(TENSOR_I32, row, w->rows, 2));

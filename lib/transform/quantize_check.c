@@ -148,9 +148,8 @@ void quantize_check_layers(struct quantize *q, const struct filter *f)
 		if (!layers_each(f, q->layers, plan_note, q->plan))
 			layers_none_selected(input_name(f->in), q->layers);
 		plan_check(q->plan, input_name(f->in));
-	}
-	if (f->config || layers_whole(f))
 		quantize_check_skip(q, f);
+	}
 	if (layers_whole(f))
 		layers_each(f, q->layers, check_selected, &(struct visit){ q, f });
 	if (f->config && layers_whole(f))

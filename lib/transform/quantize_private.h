@@ -15,7 +15,7 @@ void quantize_check_plain(const struct quantize *q, const struct method *m, cons
 	const char *layer, bool quantized);
 
 /* quantize_qep.c */
-/* Warns if --qep-skip names no layer of the model. */
+/* Warns if --qep-skip names no selected layer of the model. */
 void quantize_check_skip(const struct quantize *q, const struct filter *f);
 /* Replaces the weights of n layers whose methods have QEP by corrected ones (solver/correct.h). */
 void quantize_correct(const struct quantize *q, size_t n, struct quantized *const t[n],
