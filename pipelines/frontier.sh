@@ -87,10 +87,11 @@ for b in 3 4 5; do
 done
 
 theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one that COMMAND makes is removed
-	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record
+	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record force=''
+	[ -n "${3-}" ] || force='--force-basis '	# at 2 bits weights are too far for model-import --basis
 	recorded "$run" "$base"
 	step "${3:+$3 -o $run.h5 >$run.stats 2>$run.usage &&}" \
-		"tensor-diff --reference model.h5 $given $run.h5 | cut -f 1,7 >$run.report &&" \
+		"tensor-diff --reference model.h5 $given $force$run.h5 | cut -f 1,7 >$run.report &&" \
 		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
 		"${3:+&& rm $run.h5}"
 	[ -n "${3-}" ] || step "tensor-stats -q $run.h5 >$run.stats"
@@ -107,13 +108,12 @@ if "$PEERS" -c 'import h5py, importlib.util as u; u.find_spec("llama_cpp") or ex
 		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5 rtn.h5"
 	done
 elif [ $mode = make ]; then say "no h5py or llama_cpp in ${PEERS:-python3}, so no ggml; PEERS names another Python"; fi
-same='--basis model.h5'	# inputs of layers stay
 [ -n "$missing" ] || for b in 2 3 4 8; do
-	packaged llm-compressor-uint$b llmcompressor gptq-static uint$b "${PTQ_LIMIT:-0}" "$same" float16
+	packaged llm-compressor-uint$b llmcompressor gptq-static uint$b "${PTQ_LIMIT:-0}" '' float16
 	theirs llm-compressor uint$b
 done
 [ -n "$missing_gptq" ] || for b in 2 3 4 8; do
-	packaged gptqmodel-int$b gptqmodel gptq int$b "${PTQ_LIMIT:-0}" "$same"
+	packaged gptqmodel-int$b gptqmodel gptq int$b "${PTQ_LIMIT:-0}"
 	theirs gptqmodel int$b
 done
 run_steps

@@ -91,10 +91,10 @@ export PTQ_RESULTS="$tmp/steps"
 # made COMMAND...: the names of the steps that a run makes
 made() { "$@" 2>said >/dev/null; sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\)$/\1/p' said | sort | xargs; }
 runs='W4A16-full W4A16-gar W4A16-none W4A8-full W4A8-gar W4A8-none'
-is 'a first run makes all steps' "$(made "$p" m.h5)" "$runs calib full gar hessian none test"
+is 'a first run makes all steps' "$(made "$p" m.h5)" "$runs calib full gar hessian none reference test"
 is '... and prints the time of each' \
 	"$(sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\): [0-9]* s$/\1/p' said | sort | xargs)" \
-	"$runs calib full gar hessian none test"
+	"$runs calib full gar hessian none reference test"
 work=$(echo steps/dpq-table4/*)
 cp "$work/table4.tsv" table4.tsv
 is '... a second run makes none' "$(made "$p" m.h5)" ''
@@ -103,7 +103,7 @@ for f in bin/fbq-run bin/tensor-stats pipelines/lib/common.sh pipelines/lib/comp
 done
 is 'changed scripts, and changed tools that no step names: no step is made again' "$(made "$p" m.h5)" ''
 echo '#' >>tools/bin/eval-ppl
-is 'a changed tool: the steps that name it' "$(made "$p" m.h5)" "$runs"
+is 'a changed tool: the steps that name it' "$(made "$p" m.h5)" "$runs reference"
 echo '#' >>tools/bin/gar-order
 is '... but no steps after files that are the same' "$(made "$p" m.h5)" 'full gar none'
 sed -i 's/cut -c 1-6)/&x/' tools/bin/gar-order
@@ -255,22 +255,22 @@ is '... and removes it when the step has ended' "$(alive) $(find steps -name 'pa
 printf '#!/bin/sh\necho "#" >>%s\nexec bash -euo pipefail\n' "$tmp/tools/bin/dpq-run" >later
 chmod +x later
 echo '#' >>tools/bin/eval-ppl
-is 'a tool that is replaced during a run: no failure' "$(PTQ_EACH=./later made "$p" m.h5)" "$runs"
+is 'a tool that is replaced during a run: no failure' "$(PTQ_EACH=./later made "$p" m.h5)" "$runs reference"
 is '... but the next run makes its steps again' "$(made "$p" m.h5)" "$runs"
 
 # --- --status and --dry-run ---
 rm -r steps
 is '--status before a run: no step is done' "$("$p" --status m.h5 2>said | cut -f 1 | sort | uniq -c |
 	xargs) $(sed 's/.*: \([0-9]\)/\1/; s/done: .*/done/' said)" \
-	'12 to do 0 of 12 steps are done'
+	'13 to do 0 of 13 steps are done'
 is '... the steps have the names of a run' \
 	"$("$p" --status m.h5 2>said | cut -f 2 | sed 's/[.][a-z0-9]*$//' | sort | xargs)" \
-	"$runs calib full gar hessian none test"
+	"$runs calib full gar hessian none reference test"
 "$p" m.h5 --dry-run >commands
 ok '... --status and --dry-run write nothing' test ! -e steps
 is '--dry-run: one command per step, after four that make the folder and its links' \
 	"$(grep -cv -e '^set ' -e '^PATH=' -e '^mkdir ' -e '^ln ' commands) $(grep -c -e '^set ' -e '^PATH=' \
-	-e '^mkdir ' -e '^ln ' commands)" '12 4'
+	-e '^mkdir ' -e '^ln ' commands)" '13 4'
 ok '... a step is a command line with plain names' \
 	grep -qx "gar-order -q --order gar --group 128 hessian.h5 -o gar.h5" commands
 "$p" m.h5 >/dev/null 2>&1
@@ -289,7 +289,7 @@ ok '... no command runs if the folder cannot be made' \
 	sh -c 'cd mine && ! bash ../elsewhere/commands && cksum ./* | cmp - ../mine.sum'
 PTQ_RESULTS=stops "$p" --dry-run m.h5 >commands
 ok '... the script ends if a command of a pipe fails' sh -c '! FAILS=dpq-run bash commands'
-is '... immediately' "$(find stops -name '*.tsv' | wc -l)" 1
+is '... immediately' "$(find stops -name '*.tsv' | wc -l)" 2
 PTQ_RESULTS=stops "$tmp/tools/pipelines/fbquant-overfit.sh" --dry-run m.h5 >commands
 rm -r stops
 ok '... or a command before &&' sh -c '! FAILS=tensor-stats bash commands'
@@ -297,10 +297,10 @@ is '... immediately' "$(find stops -name '*.stats' | wc -l)" 1
 rm "$work/gar.h5"
 is 'a removed file: its step and the steps that read it are to do' \
 	"$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
-	"done calib,done full,done hessian,done none,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,\
+	"done calib,done full,done hessian,done none,done reference,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,\
 to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar"
 is '... and --dry-run prints their commands' \
-	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '5 7'
+	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '6 7'
 for s in "$top"/pipelines/*.sh; do
 	t=${s##*/} t=${t%.sh}
 	case $t in real|smollm2|all) continue ;; esac	# below; tests/report-page.t has all
@@ -468,7 +468,7 @@ chmod +x second-fails killed nested replaced leaves-out
 
 ok 'each step is printed' sh -c '"$1" m.h5 2>said' sh "$p"
 is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | xargs)" \
-	"$({ printf '%s\n' calib test hessian order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort |
+	"$({ printf '%s\n' calib test hessian reference order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort |
 	xargs)"
 rm -r again
 ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
@@ -538,9 +538,9 @@ ok '... is printed' grep -q '^group  output_error' out
 ok '... the folder has its steps and the run of each line' sh -c '
 	cut -f 1 own/groups/*/.steps/groups.commands | xargs >made && cat own/groups/*/.steps/groups.runs >>made
 	printf "%s\n" "$1" "" "g8 g32" "g16 g32" "g32 g32" | cmp - made' sh \
-	'model.h5 calib.h5 test.h5 hessian.h5 g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
+	'model.h5 calib.h5 test.h5 hessian.h5 reference.h5 reference.tsv g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
 ok '... its help' sh -c 'own/groups.sh --help | grep -q "^groups.sh .*smaller groups"' sh
-is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '6 done'
+is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '7 done'
 sed -i 's/@g16 g128/@nosuch g128/; s/@g16 g32/@nosuch g32/' own/groups.sh
 no '... with a run that does not exist' 1 "groups: no run is called 'nosuch'" own/groups.sh m.h5
 done_testing

@@ -63,8 +63,8 @@ static void print_comments(const struct bit_plan *p, const struct units *u,
 
 	for (size_t i = 0; i < u->n; i++)
 		bits += (double)u->size[i * u->candidates + p->candidate[i]];
-	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n", per_weight(u, bits),
-		bytes_of(u, bits));
+	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n",
+		per_weight(u, bits), bytes_of(u, bits));
 	printf("# KL %.4g predicted", p->kl);
 	if (measured)
 		printf(", %.4g ± %.2g measured on %zu tokens", measured->kl, measured->se, measured->tokens);
