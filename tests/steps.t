@@ -297,8 +297,8 @@ is '... immediately' "$(find stops -name '*.stats' | wc -l)" 1
 rm "$work/gar.h5"
 is 'a removed file: its step and the steps that read it are to do' \
 	"$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
-	"done calib,done full,done hessian,done none,done reference,done test,to do W4A16-full,to do W4A16-gar,to do W4A16-none,\
-to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar"
+	"done calib,done full,done hessian,done none,done reference,done test,to do W4A16-full,to do W4A16-gar,\
+to do W4A16-none,to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar"
 is '... and --dry-run prints their commands' \
 	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '6 7'
 for s in "$top"/pipelines/*.sh; do
@@ -468,8 +468,8 @@ chmod +x second-fails killed nested replaced leaves-out
 
 ok 'each step is printed' sh -c '"$1" m.h5 2>said' sh "$p"
 is '... by its name, once' "$(sed -n 's/^recipes: \([a-z0-9-]*\)$/\1/p' said | sort | xargs)" \
-	"$({ printf '%s\n' calib test hessian reference order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } | sort |
-	xargs)"
+	"$({ printf '%s\n' calib test hessian reference order; cut -f1 "$(find again -name recipes.tsv)" | sed 1d; } |
+		sort | xargs)"
 rm -r again
 ok 'a run that fails ends the pipeline' sh -c '! PTQ_EACH=./second-fails "$1" m.h5' sh "$p"
 is '... without a table, and nothing else is left' \
@@ -538,7 +538,8 @@ ok '... is printed' grep -q '^group  output_error' out
 ok '... the folder has its steps and the run of each line' sh -c '
 	cut -f 1 own/groups/*/.steps/groups.commands | xargs >made && cat own/groups/*/.steps/groups.runs >>made
 	printf "%s\n" "$1" "" "g8 g32" "g16 g32" "g32 g32" | cmp - made' sh \
-	'model.h5 calib.h5 test.h5 hessian.h5 reference.h5 reference.tsv g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
+	'model.h5 calib.h5 test.h5 hessian.h5 reference.h5 reference.tsv '\
+'g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
 ok '... its help' sh -c 'own/groups.sh --help | grep -q "^groups.sh .*smaller groups"' sh
 is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '7 done'
 sed -i 's/@g16 g128/@nosuch g128/; s/@g16 g32/@nosuch g32/' own/groups.sh
