@@ -133,7 +133,7 @@ no '... with the same tokens in the same rows' 1 'adjacent.h5: /hidden_states: a
 	eval-ppl --ctx 10 --tokens t.h5 "$model" --reference adjacent.h5 -o refused/r
 no 'hidden states of another arithmetic' 1 "$states --compute-type f32, expected bf16" \
 	run --compute-type bf16 --tokens t.h5 "$model" --reference states.h5 -o refused/r
-no 'a record without hidden states' 1 'r.h5: /hidden_states: is missing: eval-ppl writes it with --as-reference' \
+no 'a record without hidden states' 1 "r.h5: holds a 'result' without /hidden_states, expected a 'model' or" \
 	run --tokens t.h5 "$model" --reference r.h5 -o refused/r
 no 'hidden states as the model' 1 "states.h5: holds a 'result', expected 'model'" \
 	run --tokens t.h5 states.h5 -o refused/r

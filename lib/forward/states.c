@@ -12,7 +12,8 @@ bool states_in(const struct part *first)
 	if (strcmp(part_kind(first), "result"))
 		return false;
 	if (!part_has(first, STATES))
-		die("%s: %s: is missing: eval-ppl writes it with --as-reference", part_name(first), STATES);
+		die("%s: holds a 'result' without %s, expected a 'model' or a result of "
+			"eval-ppl --as-reference", part_name(first), STATES);
 	return true;
 }
 
