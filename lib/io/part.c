@@ -314,13 +314,13 @@ static H5T_conv_ret_t refuse_range(H5T_conv_except_t what, hid_t from, hid_t to,
 /* The first filter of the data that the library lacks, or NULL. */
 static char *missing_filter(hid_t creation)
 {
-	const unsigned n = (unsigned)H5Pget_nfilters(creation);
+	const int n = H5Pget_nfilters(creation);	/* below 0: the library failed */
 
-	for (unsigned i = 0; i < n; i++) {
+	for (int i = 0; i < n; i++) {
 		unsigned flags, config;
 		size_t none = 0;
 		char name[64] = "";
-		H5Z_filter_t f = H5Pget_filter2(creation, i, &flags, &none, NULL, sizeof name, name, &config);
+		H5Z_filter_t f = H5Pget_filter2(creation, (unsigned)i, &flags, &none, NULL, sizeof name, name, &config);
 
 		if (f >= 0 && H5Zfilter_avail(f) <= 0)
 			return xformat("filter %d (%s)", f, *name ? name : "unnamed");
