@@ -320,7 +320,8 @@ static char *missing_filter(hid_t creation)
 		unsigned flags, config;
 		size_t none = 0;
 		char name[64] = "";
-		H5Z_filter_t f = H5Pget_filter2(creation, (unsigned)i, &flags, &none, NULL, sizeof name, name, &config);
+		H5Z_filter_t f = H5Pget_filter2(creation, (unsigned)i, &flags, &none, NULL, sizeof name, name,
+			&config);
 
 		if (f >= 0 && H5Zfilter_avail(f) <= 0)
 			return xformat("filter %d (%s)", f, *name ? name : "unnamed");
