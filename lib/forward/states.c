@@ -39,13 +39,13 @@ void states_read(struct forward *f, const struct part *first)
 {
 	const struct windows *w = f->windows;
 	const char *type = compute_types[f->execution->compute_type];
-	const size_t dim[] = { w->rows, f->hidden.width }, pair[] = { w->rows, 2 };
+	const size_t dim[] = { w->rows, f->hidden.width };
 	int32_t *row = rows_of(w);
 	char *theirs = part_text(first, STATES, TYPE);
 	struct tensor t;
 
 	if (!only_text(w) || !part_find(first, ROW, TENSOR_I32, 2, NULL, &t) || t.dim[0] != w->rows ||
-	    memcmp(part_tensor(first, ROW, TENSOR_I32, 2, pair).data, row, w->rows * sizeof(int32_t[2])))
+	    t.dim[1] != 2 || memcmp(t.data, row, w->rows * sizeof(int32_t[2])))
 		die("%s: %s: are of other tokens or windows than %s: use the same --ctx, "
 			"--convention, --stride, --skip and --limit", part_name(first), STATES, w->name);
 	if (!theirs || strcmp(theirs, type))
