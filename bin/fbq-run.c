@@ -41,15 +41,22 @@ struct settings {
 	size_t seed;
 };
 
+/* Whether the search, which has a default here, or another option of the storage is given. */
+static bool given(const void *unused, const char *option)
+{
+	return !strcmp(option, "scale-search") || method_storage_given(unused, option);
+}
+
 /* The method of all layers. */
 static struct method check_fbq(struct settings *set)
 {
 	const struct quantizer *z = quantizer_named(branch_names[set->method]);
 	struct branch_settings *b = &set->options.method.branch;
+	enum search *search = &set->options.method.solver.search;
 	struct method m;
 
 	option_without_effect(3, (struct option_without_effect[]){ z->without_effect[0], z->without_effect[1],
-		{ set->reference != NULL, "storage group scale-dtype scale-bits ties",
+		{ set->reference != NULL, "storage group scale-dtype scale-bits scale-search ties",
 			"--reference: the codes stay" } });
 	if (option_given("rank") && !b->rank)
 		misuse("--rank: expected a number from 1 on, not 0");
@@ -66,8 +73,12 @@ static struct method check_fbq(struct settings *set)
 	b->seed = set->seed;
 	set->options.method.solver.compensate = z->branch->compensate;
 	set->options.method.quantizer = z;
-	m = method_make(&set->options, method_storage_given, NULL);
-	m.solver.search = SEARCH_MINMAX;
+	if (!option_has_effect("scale-search"))
+		*search = SEARCH_MINMAX;
+	if (*search > SEARCH_MSE && !set->hessian)
+		misuse("--hessian FILE is needed for --scale-search %s (hessian-accum makes it)",
+			searches[*search]);
+	m = method_make(&set->options, given, NULL);
 	if (m.solver.group < 0 && z->branch->descends)
 		misuse("--group: is tensor, expected a number or channel for --method %s", z->name);
 	return m;
@@ -110,6 +121,9 @@ int main(int argc, char *argv[])
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
 			"original of a quantized input; keep its codes" },
 		METHOD_STORAGE_OPTIONS(&set.options, OPTION_FORMAT),
+		{ 0, "scale-search", OPTION_CHOICE(&set.options.method.solver.search, searches), NULL,
+			"how the scale of a group is chosen",
+			.default_value = "minmax" },
 		OPTION_TIES(&set.options.ties_away),
 		{ .type = OPTION_HEADING, .help = "The branch" },
 		{ 'r', "rank", OPTION_SIZE(&b->rank), "R",

@@ -3,8 +3,8 @@
 #
 # All methods read the same Hessians, except the three sequential ones. Weights are in groups of PTQ_GROUP (64) with
 # scales in f16. Scales are searched by output error (`hessian`) with GPTQ and what is built on it, by squared error
-# (`mse`) with round-to-nearest. fbquant and caldera have no search and no order: fbq-run has none. GPTQ has the
-# group-aware order.
+# (`mse`) with round-to-nearest. fbquant has none: its bound on the error of a weight is for full ranges. GPTQ has the
+# group-aware order, but not within caldera: fbq-run has none.
 #
 #   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn
 #   gptq      dpq-run, uint2 to uint8                        fbquant  branch of rank in/32 by FBQuant, uint2 to uint4
@@ -67,7 +67,7 @@ for b in 2 3 4; do
 	step "awq-scale -q --storage uint$b --group $group $given model.h5 -o awq$b.h5"
 	run awq none $b "$rtn --storage uint$b $weights awq$b.h5"
 	run fbquant none $b "fbq-run --storage uint$b $weights $given model.h5"
-	run caldera none $b "fbq-run --method caldera --storage uint$b $weights $given model.h5"
+	run caldera none $b "fbq-run --method caldera --scale-search hessian --storage uint$b $weights $given model.h5"
 	run eora none $b "fbq-run --method eora $given --reference model.h5 gptq-none-$b.h5"
 	[ $b = 2 ] && e8p=e8p || e8p=e8p$b
 	run e8p two-sided $b "dpq-run --storage $e8p --seed 1 $given model.h5"

@@ -65,6 +65,24 @@ for format in f32:32 bf16:16 int8:8+32 int4:8:4+32/8; do
 	ok "--branch-format $name" py look f.h5 "$model" h.h5 f.layers "$words + $want"
 done
 
+# --- searched scales: the main path is that of dpq-run for W, or for W - B A ---
+for search in mse hessian; do
+	other --storage uint2 --method lowrank --scale-search $search "$model" -o fit.h5 2>fit-$search.layers
+	dpq-run -q --storage uint2 --group 8 --compensate none --scale-search $search --hessian h.h5 "$model" -o rtn.h5
+	ok "--scale-search $search: lowrank has the codes of dpq-run --compensate none" py same_codes fit.h5 rtn.h5
+	other --storage uint2 --method caldera --steps 1 --scale-search $search "$model" -o fit.h5 2>/dev/null
+	py less_branch fit.h5 "$model" less.h5
+	dpq-run -q --storage uint2 --group 8 --reorder none --scale-search $search --hessian h.h5 less.h5 -o gptq.h5
+	ok '... caldera with one step has those of dpq-run for W - B A' py same_codes fit.h5 gptq.h5
+done
+other --storage uint2 --method lowrank "$model" -o fit.h5 2>fit-minmax.layers
+ok '... and each has less error than the one before: minmax, mse, hessian' awk -v a="$(mean fit-minmax.layers)" \
+	-v b="$(mean fit-mse.layers)" -v c="$(mean fit-hessian.layers)" 'BEGIN { exit !(c < b && b < a) }'
+warns 'fbquant searches no scales' 'without effect here: --scale-search \(fbquant: ranges' \
+	other --scale-search mse --steps 2 "$model" -o fit.h5
+no '--scale-search hessian without --hessian' 2 'hessian FILE is needed for --scale-search hessian' \
+	fbq-run --method lowrank --scale-search hessian "$model" -o x.h5
+
 # --- a branch of a model that another tool has quantized ---
 gar-order -q --group 8 h.h5 -o order.h5
 dpq-run --group 8 --hessian h.h5 --order order.h5 "$model" -o gptq.h5 2>gptq.layers

@@ -9,7 +9,7 @@
  * path. SVD_r is the best approximation of rank r (num/svd.h), in the norm tr(E H Eᵀ) if H is mentioned.
  *
  *	fbquant		Adam on A and B, with Q(W - B A) held constant (branch/feedback.h); Q is rounding to
- *			nearest without a search
+ *			nearest, without a search, which would lose the bound of each weight
  *	lowrank		Ŵ = Q(W), B A = SVD_r(W - Ŵ)
  *	svdquant	B A = SVD_r(W - Ŵ), at first SVD_r(W), and Ŵ = Q(W - B A), `steps` times or until the
  *			loss rises; the result of the smallest loss is kept (1 step: as in the paper)

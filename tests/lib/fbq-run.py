@@ -62,6 +62,22 @@ def codes_stay(layer):
         assert np.array_equal(a[layer][m][()], b[layer][m][()])
 
 
+def less_branch(result, source, target):
+    shutil.copy(source, target)
+    with h5py.File(result) as a, h5py.File(target, "r+") as b:
+        for p in layers(a):
+            b[p]["weight"][...] = b[p]["weight"][()] - matrix(a[p]["branch_b"]) @ matrix(a[p]["branch_a"])
+
+
+def same_codes(first, second):
+    # W - B A is summed in another order: a weight can be halfway between two codes
+    a, b = h5py.File(first), h5py.File(second)
+    same = [np.mean(a[p]["codes"][()] == b[p]["codes"][()]) for p in layers(a)]
+    assert np.mean(same) > 0.999, same
+    assert all(np.allclose(a[p]["scale"][()], b[p]["scale"][()], rtol=1e-3) for p, s in zip(layers(a), same) if s == 1)
+    assert any(s == 1 for s in same)
+
+
 def part_without_branch():
     raw = open("parts", "rb").read()
     n = at = 0
