@@ -184,6 +184,9 @@ no 'a candidate without a layer' 1 'less.h5: /model/layers/1/mlp/up_proj: is mis
 no 'another model' 1 'e2.h5: ' plans --target-bits 4 q2.h5 e2.h5
 no 'a reference that is quantized differently from the candidates: no error of the first' 1 \
 	'has no output error' plans --by layer --hessian hess.h5 --target-bits 5 "$model" q2.h5
+no 'a quantized reference, for which dpq-run can apply no plan' 1 \
+	'q5.h5: /model/layers/0/.*_proj: is quantized already, expected the model before quantization' \
+	plan-bits --reference q5.h5 --tokens tokens.h5 --target-bits 4 q2.h5 q3.h5
 fbq-run -q --hessian hess.h5 --storage uint2 --group 16 --method lowrank "$model" -o branch.h5 2>>err
 no 'a branch' 1 'branch.h5: .*_proj: has a low-rank branch, which no plan of dpq-run makes' \
 	plans --target-bits 4 q5.h5 branch.h5

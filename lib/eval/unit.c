@@ -106,6 +106,9 @@ static void measure(struct units *u, size_t i)
 		for (size_t j = 0; j < unit->list.n; j++) {
 			struct layer l = layer_outline(u->model, unit->list.layer[j].path);
 
+			if (!l.linear.weight)	/* a plan for it would be applied to weights that are gone */
+				die("%s: %s: is quantized already, expected the model before quantization",
+					part_name(u->model), l.path);
 			bits += bits_of(u, unit, c, &unit->list.layer[j], &l.linear);
 			u->weights += c ? 0 : (double)l.linear.out * (double)l.linear.in;
 			layer_free(&l);
