@@ -54,7 +54,9 @@ fpe2m2-figure3-babyllama|fpe2m2-figure3|babyllama-105|low=0.278737;high=0.429642
 fpe2m2-figure3-prose|fpe2m2-figure3|prose|low=0.264899;high=0.387003;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-prose.tsv
 fpe2m2-figure7|fpe2m2-figure7|groups of 128, two threads|RATE=36.3;PEAK=395
 fpe2m2-figure9-babyllama|fpe2m2-figure9|babyllama-105|
+fpe2m2-figure9-gemma3|fpe2m2-figure9|Gemma 3 270M|
 fpe2m2-figure9-prose|fpe2m2-figure9|prose|
+fpe2m2-figure9-smollm2|fpe2m2-figure9|SmolLM2-135M|
 fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
 fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
