@@ -62,8 +62,6 @@ static struct method check_fbq(struct settings *set)
 		misuse("--rank: expected a number from 1 on, not 0");
 	if (option_has_effect("steps") && !b->steps)
 		misuse("--steps: expected a number from 1 on, not 0");
-	if (z->needs_hessian && !set->hessian)
-		misuse("--hessian FILE is needed for --method %s (hessian-accum makes it)", z->name);
 	if (set->reference && !z->keeps_main)
 		misuse("--method %s computes codes; --reference requires %s", z->name,
 			quantizer_keepers());
@@ -75,10 +73,11 @@ static struct method check_fbq(struct settings *set)
 	set->options.method.quantizer = z;
 	if (!option_has_effect("scale-search"))
 		*search = SEARCH_MINMAX;
-	if (*search > SEARCH_MSE && !set->hessian)
-		misuse("--hessian FILE is needed for --scale-search %s (hessian-accum makes it)",
-			searches[*search]);
 	m = method_make(&set->options, given, NULL);
+	if (method_needs_hessian(&m) && !set->hessian)
+		misuse("--hessian FILE is needed for --%s %s (hessian-accum makes it)",
+			z->needs_hessian ? "method" : "scale-search",
+			z->needs_hessian ? z->name : searches[*search]);
 	if (m.solver.group < 0 && z->branch->descends)
 		misuse("--group: is tensor, expected a number or channel for --method %s", z->name);
 	return m;

@@ -78,6 +78,8 @@ done
 other --storage uint2 --method lowrank "$model" -o fit.h5 2>fit-minmax.layers
 ok '... and each has less error than the one before: minmax, mse, hessian' awk -v a="$(mean fit-minmax.layers)" \
 	-v b="$(mean fit-mse.layers)" -v c="$(mean fit-hessian.layers)" 'BEGIN { exit !(c < b && b < a) }'
+ok '... the same bytes for every -j' sh -c 'for j in 1 3; do fbq-run -q --group 8 --rank 3 --hessian h.h5 \
+	--method lowrank --scale-search hessian -j $j "$1" -o j$j.h5 || exit; done; cmp j1.h5 j3.h5' x "$model"
 warns 'fbquant searches no scales' 'without effect here: --scale-search \(fbquant: ranges' \
 	other --scale-search mse --steps 2 "$model" -o fit.h5
 no '--scale-search hessian without --hessian' 2 'hessian FILE is needed for --scale-search hessian' \
