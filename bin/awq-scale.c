@@ -73,7 +73,7 @@ int main(int argc, char *argv[])
 	report_open(&report);
 	linalg_init();
 	if (!hessian)
-		misuse("--hessian FILE is expected");
+		misuse("--hessian FILE is needed (hessian-accum makes it)");
 	awq.format = format_of(&options);
 	rewrite.finish = awq.clip ? awq_finish : NULL;
 

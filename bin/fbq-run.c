@@ -55,13 +55,11 @@ static struct method check_fbq(struct settings *set)
 	enum search *search = &set->options.method.solver.search;
 	struct method m;
 
-	option_without_effect(3, (struct option_without_effect[]){ z->without_effect[0], z->without_effect[1],
+	option_without_effect(4, (struct option_without_effect[]){ z->without_effect,
+		{ !z->branch->descends, "lr init-sigma", "a method that does not descend" },
+		{ z->branch->steps == 1, "steps", "a method of one step" },
 		{ set->reference != NULL, "storage group scale-dtype scale-bits scale-search ties",
 			"--reference: the codes stay" } });
-	if (option_given("rank") && !b->rank)
-		misuse("--rank: expected a number from 1 on, not 0");
-	if (option_has_effect("steps") && !b->steps)
-		misuse("--steps: expected a number from 1 on, not 0");
 	if (set->reference && !z->keeps_main)
 		misuse("--method %s computes codes; --reference requires %s", z->name,
 			quantizer_keepers());
@@ -126,10 +124,10 @@ int main(int argc, char *argv[])
 		OPTION_TIES(&set.options.ties_away),
 		{ .type = OPTION_HEADING, .help = "The branch" },
 		{ 'r', "rank", OPTION_SIZE(&b->rank), "R",
-			"rank of the branch (default: inputs/32)" },
+			"rank of the branch (default: inputs/32)", .min = 1, .max = 1 << 20 },
 		OPTION_BRANCH_FORMAT(&set.format),
 		{ 0, "steps", OPTION_SIZE(&b->steps), "N",
-			"steps or rounds (default: the method's)" },
+			"steps or rounds (default: the method's)", .min = 1, .max = 1 << 20 },
 		{ 0, "lr", OPTION_REAL(&b->rate), "RATE",
 			"learning rate of Adam",
 			.default_value = "0.002", .min = 1e-9, .max = 1 },

@@ -36,9 +36,10 @@ static const struct tool tool = {
 		"    dpq-run --hessian hess.h5 --storage uint$b --group 64 model.h5 -o q$b.h5\n"
 		"  done\n"
 		"  plan-bits --reference model.h5 --tokens calib.h5 --ctx 256 --limit 1K \\\n"
-		"    --target-bits 3.5 q2.h5 q3.h5 q4.h5 -o costs.h5 > plan.txt\n"
+		"    --by layer --hessian hess.h5 --target-bits 3.5 q?.h5 -o costs.h5 > plan.txt\n"
 		"  dpq-run --hessian hess.h5 --plan plan.txt model.h5 -o mixed.h5\n"
-		"  plan-bits -r model.h5 --costs costs.h5 --target-size 3M q?.h5 > small.txt",
+		"  plan-bits -r model.h5 --by layer --costs costs.h5 --target-size 3M q?.h5 \\\n"
+		"    > small.txt",
 };
 
 /* Values of the options. */
@@ -164,7 +165,7 @@ int main(int argc, char *argv[])
 		{ 't', "tokens", OPTION_FILE(&set.tokens), "FILE", "token ids of the text" },
 		WINDOWS_OPTIONS(&set.windows),
 		{ 0, "hessian", OPTION_FILE(&set.hessian), "FILE",
-			"measure the first candidate; scale by errors" },
+			"KL of the first candidate; others by errors" },
 		{ 0, "costs", OPTION_FILE(&set.costs), "FILE", "use the KL that an earlier -o stored" },
 		OPTION_LAYERS(&set.layers),
 		OPTION_COMPUTE_TYPE(&set.compute_type),
@@ -181,7 +182,7 @@ int main(int argc, char *argv[])
 	linalg_init();
 	check_settings(&set);
 	if (!c.operands)
-		misuse("quantized forms of the model are expected");
+		misuse("CANDIDATE... is expected: quantized forms of the model, such as q2.h5 q3.h5 q4.h5");
 	for (size_t i = 0; i < c.operands; i++)
 		file[i] = part_open(c.operand[i], "model");
 	file[c.operands] = model = part_open(set.reference, "model");

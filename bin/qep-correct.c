@@ -39,7 +39,7 @@ int main(int argc, char *argv[])
 	bool force;
 	const struct option_row rows[] = {
 		{ 0, "hessian", OPTION_FILE(&hessian), "FILE",
-			"Hessians and cross moments, from hessian-accum" },
+			"cross moments, from hessian-accum --pair" },
 		{ 0, "alpha", OPTION_REAL(&qep.share), "ALPHA", "share of the correction",
 			.default_value = "0.5", .max = 1 },
 		{ 0, "damp", OPTION_REAL(&qep.damp), "LAMBDA", "damping, times mean diagonal",
@@ -59,7 +59,7 @@ int main(int argc, char *argv[])
 	report_open(&report);
 	linalg_init();
 	if (!hessian)
-		misuse("--hessian FILE is expected");
+		misuse("--hessian FILE with cross moments is needed (hessian-accum --pair makes it)");
 	part = part_open(hessian, "hessian");
 	shard_warn(part);
 	f = filter_open(c.operand[0], "model", c.output, "model");

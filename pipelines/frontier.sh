@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits a weight, in one plot
 #
-# All methods read the same Hessians, except the three sequential ones. Weights are in groups of PTQ_GROUP (64) with
-# scales in f16. Scales are searched by output error (`hessian`) with GPTQ and what is built on it, by squared error
-# (`mse`) with round-to-nearest. fbquant has none: its bound on the error of a weight is for full ranges. GPTQ has the
-# group-aware order, but not within caldera: fbq-run has none.
+# Methods read the same Hessians; the sequential ones and the packages make their own. Weights are in groups of
+# PTQ_GROUP (64) with scales in f16. In row 2-rows of gptq, of about 2 bits, a row is a group. Scales are searched by
+# output error (`hessian`) with GPTQ and what is built on it, by squared error (`mse`) with round-to-nearest. fbquant has
+# no search: its bound on the error of a weight is for full ranges. GPTQ has the group-aware order, but not within
+# caldera: fbq-run has none.
 #
 #   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn
 #   gptq      dpq-run, uint2 to uint8                        fbquant  branch of rank in/32 by FBQuant, uint2 to uint4
@@ -20,7 +21,7 @@
 # Columns. rotation: two-sided if each layer is rotated on both sides (dpq-run --layer-rotation); e8p and trellis have
 # no other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: paired differences from gptq without
 # rotation whose codes have as many bits, with standard errors over windows. kl_times_gptq: KL over that of gptq without
-# rotation at as many bits a weight, interpolated. seconds, MiB: processor time and peak memory of the tool that
+# rotation at as many bits a weight (lib/frontier.awk). seconds, MiB: processor time and peak memory of the tool that
 # quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count. Those of packages include the
 # import of their modules. bits_a_weight: of codes, scales, zero points, signs and branches.
 #
@@ -42,7 +43,7 @@ seq="dpq-run --scale-search hessian --sequential --tokens calib.h5 $window$limit
 
 listed=()
 run() {	# run METHOD ROTATION BITS COMMAND
-	local run=$1-$2-$3 base=gptq-none-$3 record drop
+	local run=$1-$2-$3 base=gptq-none-${3%-rows} record drop
 	[ "$run" = "$base" ] && drop='' || drop="&& rm $run.h5"	# of gptq others are made
 	recorded "$run" "$base"
 	step "$4 -q -v --report $run.report -o $run.h5 2>$run.usage && tensor-stats -q $run.h5 >$run.stats &&" \
@@ -51,6 +52,7 @@ run() {	# run METHOD ROTATION BITS COMMAND
 }
 calibrate
 step "gar-order --group $group hessian.h5 -o order.h5"
+run gptq none 2-rows "dpq-run --scale-search hessian --storage uint2 --scale-dtype f16 --group channel $given model.h5"
 for b in 2 3 4 5 6 8; do
 	run gptq none $b "$gptq --storage uint$b $weights $given model.h5"
 	run rtn none $b "$rtn --storage uint$b $weights model.h5"
@@ -98,16 +100,15 @@ theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one tha
 	listed+=("$1	none	$2	@$run $base")
 }
 find_packages
-if "$PEERS" -c 'import h5py, importlib.util as u; u.find_spec("llama_cpp") or exit(1)' 2>/dev/null; then
+if [ -z "$(lacks PEERS h5py llama_cpp)" ]; then
 	link ggml.py "$lib/ggml.py"
-	step 'dpq-run -q --compensate none model.h5 -o rtn.h5'	# its layers are quantized
 	for type in q2_K q3_K q4_K q5_K q6_K iq4_nl; do
-		theirs ggml-plain $type "\"\$PEERS\" -B ggml.py $type model.h5 - rtn.h5"
+		theirs ggml-plain $type "\"\$PEERS\" -B ggml.py $type model.h5 - gptq-none-4.h5"
 	done
 	for type in q2_K q3_K q4_K q5_K q6_K iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_xs iq4_nl; do
-		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5 rtn.h5"
+		theirs ggml-imatrix $type "\"\$PEERS\" -B ggml.py $type model.h5 hessian.h5 gptq-none-4.h5"
 	done
-elif [ $mode = make ]; then say "no h5py or llama_cpp in ${PEERS:-python3}, so no ggml; PEERS names another Python"; fi
+fi
 [ -n "$missing" ] || for b in 2 3 4 8; do
 	packaged llm-compressor-uint$b llmcompressor gptq-static uint$b "${PTQ_LIMIT:-0}" '' float16
 	theirs llm-compressor uint$b
@@ -119,10 +120,8 @@ done
 run_steps
 
 row() {	# row COLUMNS RUN BASE: with processor seconds and memory
-	local files bits
-	files_of "$2.stats"
-	bits=$(tail -qn 1 "${files[@]}" | awk '{ s += $7 } END { print s / NR }')
-	comparison "$1" "$2" "$3" "$bits" | tr -d '\n'
+	local files
+	comparison "$1" "$2" "$3" "$(bits_of "$2")" | tr -d '\n'
 	files_of "$2.usage"
 	awk '/peak memory/ { mib = $4 > mib ? $4 : mib; s += $6; n++ }
 		END { printf "\t%.1f\t%.0f\n", s / (n ? n : 1), mib }' "${files[@]}"

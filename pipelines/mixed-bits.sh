@@ -37,9 +37,7 @@ run_steps
 row() {	# row COLUMNS RUN BASE: with the bits a weight and the prediction, means over draws
 	local files bits predicted=-
 	case $2 in
-		uint*)
-			files_of "$2.stats"
-			bits=$(tail -qn 1 "${files[@]}" | awk '{ s += $7 } END { print s / NR }') ;;
+		uint*) bits=$(bits_of "$2") ;;
 		*)
 			files_of "$2.plan"
 			bits=$(awk 'FNR == 1 { s += $3; n++ } END { print s / n }' "${files[@]}")

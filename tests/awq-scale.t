@@ -115,7 +115,7 @@ warns '--scale-dtype of a storage format that has its own scale type' '--scale-d
 rm -f r.h5
 g=$ref/llama-gqa.h5
 py one_input
-no 'no Hessians' 2 '--hessian FILE is expected' awq-scale "$g" -o r.h5
+no 'no Hessians' 2 '--hessian FILE is needed' awq-scale "$g" -o r.h5
 no 'Hessians of no layer' 1 'none.h5: holds no Hessian of a layer' awq-scale --hessian none.h5 "$g" -o r.h5
 no 'Hessians without means' 1 \
 	'without.h5: /model/layers/0/self_attn/q_proj/mean_abs: is missing, expected a file of hessian-accum' \

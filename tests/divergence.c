@@ -250,6 +250,42 @@ static void a_model_is_no_divergence_from_itself(void **unused)
 	free(nll);
 }
 
+/* DIVERGENCES models at once, some with the same head: the numbers are those of each alone. */
+static void several_are_compared_at_once(void **unused)
+{
+	struct windows w = make_windows(WINDOWS, CTX, VOCAB);
+	struct made *m = make_first(&w), *near[DIVERGENCES];
+	struct forward *f[DIVERGENCES];
+	const struct head *h[DIVERGENCES];
+	double *nll[DIVERGENCES], *alone = xalloc(w.targets, sizeof *alone);
+	struct divergence d[DIVERGENCES];
+
+	(void)unused;
+	for (size_t k = 0; k < DIVERGENCES; k++) {
+		near[k] = make_near(m, &w, 0.01f * (float)(k + 1));
+		f[k] = near[k]->f;
+		h[k] = k % 3 ? &m->h : &near[k]->h;
+		nll[k] = xalloc(w.targets, sizeof *nll[k]);
+	}
+	divergences_of(DIVERGENCES, f, h, m->f, &m->h, nll, d);
+	for (size_t k = 0; k < DIVERGENCES; k++) {
+		CASE("model %zu", k);
+		struct divergence one = divergence_of(f[k], h[k], m->f, &m->h, alone);
+
+		assert_true(one.kl[0] > 0 && d[k].nll == nll[k]);
+		assert_memory_equal(d[k].kl, one.kl, w.targets * sizeof *one.kl);
+		assert_memory_equal(d[k].agrees, one.agrees, w.targets);
+		assert_memory_equal(d[k].reference, one.reference, w.targets * sizeof *one.reference);
+		assert_memory_equal(nll[k], alone, w.targets * sizeof *alone);
+		divergence_free(&one), divergence_free(&d[k]);
+		unmake(near[k]);
+		free(nll[k]);
+	}
+	unmake(m);
+	windows_free(&w);
+	free(alone);
+}
+
 static void threads_do_not_matter(void **unused)
 {
 	struct windows w = make_windows(WINDOWS, CTX, VOCAB);
@@ -351,6 +387,7 @@ int main(void)
 		cmocka_unit_test(models_are_compared_over_the_whole_vocabulary),
 		cmocka_unit_test(models_differ_in_size),
 		cmocka_unit_test(a_model_is_no_divergence_from_itself),
+		cmocka_unit_test(several_are_compared_at_once),
 		cmocka_unit_test(threads_do_not_matter),
 		cmocka_unit_test(the_other_model_weighs),
 		cmocka_unit_test(numbers_worked_out_by_hand),

@@ -80,7 +80,7 @@ ok '... and each has less error than the one before: minmax, mse, hessian' awk -
 	-v b="$(mean fit-mse.layers)" -v c="$(mean fit-hessian.layers)" 'BEGIN { exit !(c < b && b < a) }'
 ok '... the same bytes for every -j' sh -c 'for j in 1 3; do fbq-run -q --group 8 --rank 3 --hessian h.h5 \
 	--method lowrank --scale-search hessian -j $j "$1" -o j$j.h5 || exit; done; cmp j1.h5 j3.h5' x "$model"
-warns 'fbquant searches no scales' 'without effect here: --scale-search \(fbquant: ranges' \
+warns 'fbquant searches no scales' 'without effect here: --scale-search \(--method fbquant, which' \
 	other --scale-search mse --steps 2 "$model" -o fit.h5
 no '--scale-search hessian without --hessian' 2 'hessian FILE is needed for --scale-search hessian' \
 	fbq-run --method lowrank --scale-search hessian "$model" -o x.h5
@@ -134,7 +134,7 @@ is '... and reports the layers of both runs' "$(grep -v ^fbq cut.layers | cut -f
 
 # --- bad input ---
 py four_columns
-no 'rank 0' 2 'rank: expected a number from 1' fbq-run --rank 0 --hessian h.h5 "$model" -o x.h5
+no 'rank 0' 2 '--rank: .0. is not .* from 1 to' fbq-run --rank 0 --hessian h.h5 "$model" -o x.h5
 warns 'steps of a method of one step' 'without effect here: --steps \(a method of one step\)' \
 	fbq-run --method lowrank --steps 3 --rank 2 --group 8 "$model" -o x.h5
 ok '... make no difference' sh -c 'fbq-run -q --method lowrank --rank 2 --group 8 "$1" -o y.h5 &&
@@ -157,6 +157,10 @@ no 'a Hessian of another model' 1 '^fbq-run: o.h5: .*is missing; the layer was n
 	sh -c 'sample-tokens -q --length 64 --ctx 32 "$2" -o ot.h5 &&
 		hessian-accum -q --tokens ot.h5 --ctx 32 "$2" -o o.h5 &&
 		exec fbq-run -q --group 8 --rank 2 --hessian o.h5 "$1" -o x.h5' x "$model" "$ref/gpt2.h5"
+hessian-accum -q --tokens t.h5 --ctx 32 --layers '!*o_proj' "$model" -o part.h5
+warns 'a Hessian that is missing, for a method that needs none' \
+	'part.h5: has no Hessian of /model/layers/0/self_attn/o_proj: its errors are those of the weights' \
+	fbq-run -q --method lowrank --group 8 --rank 2 --hessian part.h5 "$model" -o x.h5
 no 'quantized already' 1 'gptq.h5: .*is quantized already, expected --reference' fbq -q gptq.h5 -o x.h5
 no 'a reference for a method that makes codes' 2 'computes codes; --reference requires' \
 	fbq-run --hessian h.h5 --reference "$model" gptq.h5 -o x.h5
@@ -172,7 +176,7 @@ warns 'options of another method' '--lr .a method that does not descend.; --step
 fbq --lr 1 "$model" -o wild.h5 2>wild.layers
 ok 'a large learning rate: the best iterate is kept' \
 	py look wild.h5 "$model" h.h5 wild.layers "$words + 16 * 3 * (m + n) / (m * n)"
-no '0 steps' 2 'steps: expected a number from 1' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
+no '0 steps' 2 '--steps: .0. is not .* from 1 to' fbq-run --steps 0 --hessian h.h5 "$model" -o x.h5
 no 'the head' 1 'lm_head: is not a layer of a block' fbq-run -q --method lowrank --layers '*lm_head' "$model" -o x.h5
 no 'a layer that has a branch' 1 'has a branch already' other -q --method eora --reference "$model" fbquant.h5 -o x.h5
 dpq-run -q --group 8 --hessian h.h5 --layers '*/0/*' "$model" -o half.h5

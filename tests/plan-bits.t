@@ -44,6 +44,11 @@ for unit in 0 1; do
 done
 is 'the measured KL is that of the plan' "$(measured plan)" "$(made plan "$model")"
 is '... whose settings all have an effect' "$(grep 'without effect' err)" ''
+plans --layers '!*down_proj' --target-bits 64 q3.h5 >part
+is 'layers that --layers leaves out are kept' "$(measured part)" "$(made part "$model")"
+dpq-run -q --layers '!*down_proj' --storage uint3 --group 16 --hessian hess.h5 "$model" -o some.h5 2>>err
+plans --target-bits 64 some.h5 >part
+is '... and those that no candidate has quantized' "$(measured part)" "$(made part "$model")"
 plans --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
 ok '--costs: the same plan' cmp x plan
 cp plan blocks.plan
@@ -136,6 +141,10 @@ is '... whose KL is that of eval-ppl' "$(kl_of e.h5 $((at - 1)) 0)" "$(kl one --
 plans --costs costs.h5 --target-size "$(py size "$model" 5.2)" q2.h5 q3.h5 q5.h5 >x
 plans --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >y
 ok '--target-size: the same as the bits, and all other weights as they are stored' cmp x y
+py tie "$model" tied.h5
+plan-bits -q --reference tied.h5 --costs costs.h5 --force-basis --target-size "$(py size tied.h5 5.2)" \
+	q2.h5 q3.h5 q5.h5 >x
+is '... and a tied head counts once' "$(grep -v '^#' x)" "$(grep -v '^#' y)"
 plans --costs costs.h5 --target-bits 64 q2.h5 q3.h5 q5.h5 >y
 for size in 9223372036854775807 18446744073709551615; do
 	plans --costs costs.h5 --target-size $size q2.h5 q3.h5 q5.h5 >x
@@ -144,7 +153,7 @@ done
 
 # mistakes
 py bad
-no 'no candidates' 2 'quantized forms of the model are expected' plans --target-bits 4
+no 'no candidates' 2 'CANDIDATE... is expected' plans --target-bits 4
 no 'no budget' 2 'one of --target-bits and --target-size' plans q2.h5
 no 'two budgets' 2 'one of --target-bits and --target-size' plans --target-bits 4 --target-size 1G q2.h5
 no 'no reference' 2 '--reference MODEL is expected' plan-bits --target-bits 4 q2.h5

@@ -140,9 +140,11 @@ ok 'a bad plan leaves no result' \
 	sh -c 'plan() { echo "* group=x" >plan; }; plan; rm -f bad.h5;
 		! dpq-run -q --plan plan --compensate none "$0" -o bad.h5 2>err && [ ! -e bad.h5 ]' "$model"
 : >plan
+no 'an empty plan' 1 'plan: is empty, expected lines' run --compensate none "$model"
+echo '# no layer differs' >plan
 run --compensate none "$model"
 dpq-run -q --compensate none "$model" -o option.h5
-ok 'an empty plan changes nothing' same option.h5 out.h5
+ok 'a plan of comments changes nothing' same option.h5 out.h5
 printf '\r\n  # nothing\r\n* \t group=8\r\n' >plan
 run --compensate none "$model"
 dpq-run -q --compensate none --group 8 "$model" -o option.h5

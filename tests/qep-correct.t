@@ -64,7 +64,7 @@ is 'tokens of the Hessians count as calibration' \
 	"$(py attr x.h5 / calibration)" "$(py attr llama-gqa-c.h5 / calibration)"
 ok 'a solver takes the result with the same Hessians' dpq-run -q --hessian llama-gqa-c.h5 --group 8 x.h5 -o y.h5
 
-no 'without --hessian' 2 '^qep-correct: --hessian FILE is expected' qep-correct $m
+no 'without --hessian' 2 '^qep-correct: --hessian FILE with cross moments is needed' qep-correct $m
 dpq-run -q --compensate none --group 8 $m -o q.h5
 no 'a quantized model' 1 'q.h5: /model/layers/0/mlp/gate_proj: is quantized already' run q.h5 -o no.h5
 hessian-accum -q --tokens t.h5 --ctx 32 $m -o h.h5

@@ -81,6 +81,12 @@ qep-correct -q --layers '*/[kvo]_proj' --layers '*/gate_proj' --skip none --hess
 qep-correct -q --layers '*/down_proj' --alpha 1 --skip none --hessian $h half.h5 |
 	dpq-run -q --storage int3 --group 8 --hessian $h -o qep.h5
 ok '... layers without, by --qep-skip and by a plan' py same_codes qep.h5 out.h5
+echo '*/down_proj qep=0.5' >plan
+warns 'QEP of layers that are skipped by default' \
+	'no layer is corrected: --qep-skip leaves out all that have --qep .default: down projections' \
+	dpq-run -q --plan plan --hessian $h $m -o out.h5
+warns '... and by --qep-skip' 'no layer is corrected: --qep-skip leaves out all that have --qep$' \
+	dpq-run -q --qep 0.5 --qep-skip '*' --hessian $h $m -o out.h5
 
 dpq-run -q --solver qronos --group 8 --hessian $h $m -o whole.h5
 for how in '-j 1' '-j 3'; do

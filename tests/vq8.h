@@ -19,9 +19,9 @@
 	ROW("vq16", "vq16", .fill = vq16_fill, .form = &vq16_form)
 #define BY_VQ8 .max_layers = 1, .report = { &table, &table_experts }, .begin = vq8_begin, \
 	.workspace = vq8_workspace, .run = vq8_run, .view = view, .values = vq8_values, .free = vq8_free, \
-	.without_effect = { { true, \
+	.without_effect = { true, \
 		"compensate scale-search round-first group-view static-groups scale8 order " \
-		"reorder key damp", "a codebook" } }
+		"reorder key damp", "a codebook" }
 #define MORE_QUANTIZERS { "vq8", .form = &vq8_form, BY_VQ8 }, { "vq16", .form = &vq16_form, BY_VQ8 },
 
 struct format;

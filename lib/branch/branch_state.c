@@ -86,7 +86,7 @@ static enum status quantize(struct state *s, const struct solver *how, const flo
 {
 	const struct linear plain = { .out = to->out, .in = to->in, .weight = w };
 	struct solver_layer l = { .weight = &plain, .settings = how, .codes = to,
-		.h = how->compensate == COMPENSATE_NONE && how->search <= SEARCH_MSE ? NULL : s->l->h };
+		.h = how->compensate == COMPENSATE_NONE && !search_reads_hessian(how->search) ? NULL : s->l->h };
 
 	solver_run(1, &l, s->scratch);
 	*s->index = l.report.index;

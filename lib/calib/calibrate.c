@@ -9,6 +9,8 @@
 #include "forward/cache.h"
 #include "model/basis.h"
 #include "model/calibrated.h"
+#include "model/layer.h"
+#include "model/layer_list.h"
 #include "model/shard_file.h"
 
 /* Fatal error unless the pair has blocks of the same sizes. */
@@ -253,6 +255,20 @@ static void with_block(void *arg, struct forward *pair)
 	run_model(s);
 }
 
+/* Warns if the pair has a quantized layer up to its first block. */
+static void check_plain(const struct run *pair)
+{
+	struct layer_list list = layer_list(pair->part, pair->config, &(struct selection){ 0 });
+	size_t i = 0;
+
+	while (i < list.n && !layer_quantized(pair->part, list.layer[i].path))
+		i++;
+	if (i < list.n)
+		warn("%s: %s: is quantized; --pair expects the unquantized model", part_name(pair->part),
+			list.layer[i].path);
+	layer_list_free(&list);
+}
+
 bool calibrate_blocks(struct calibration *k, struct forward *f, const struct part *part,
 	void (*run)(void *arg, struct forward *f), void *arg)
 {
@@ -264,6 +280,8 @@ bool calibrate_blocks(struct calibration *k, struct forward *f, const struct par
 		run_model(&s);
 		return s.ended;
 	}
+	if (!pair->forward->blocks)
+		check_plain(pair);
 	ended = forward_blocks(pair->forward, pair->part, NULL, with_block, &s);
 	if (!s.begun)
 		run_model(&s);

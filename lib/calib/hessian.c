@@ -10,29 +10,32 @@
 #include "model/layer.h"
 #include "num/half.h"
 
-/* Largest asymmetry relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of products in
- * float32 differ by the order of summation, by far less than this. */
-static const double ASYMMETRY = 1e-3;
+/* Largest error of an element relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of products
+ * in float32 have far less, by the order of summation. */
+static const double ROUNDING = 1e-3;
 
-/* The first row that differs from its column, or n. */
-static size_t first_asymmetric(size_t n, const float h[n][n])
+/* Sets *asymmetric to the first row that differs from its column, and *large to the first with an element
+ * beyond its bound, or to n. */
+static void find_bad(size_t n, const float h[n][n], size_t *asymmetric, size_t *large)
 {
 	enum { TILE = 64 };
-	size_t bad = n;
+	size_t a = n, b = n;
 
-	#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(min:bad)
+	#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(min:a, b)
 	for (size_t i0 = 0; i0 < n; i0 += TILE)
 		for (size_t j0 = 0; j0 <= i0; j0 += TILE)
 			for (size_t i = i0; i < n && i < i0 + TILE; i++)
 				for (size_t j = j0; j < i && j < j0 + TILE; j++) {
-					const double difference = (double)h[i][j] - (double)h[j][i];
+					const double x = (double)h[i][j], difference = x - (double)h[j][i];
 					const double max = (double)h[i][i] * (double)h[j][j];
 
-					if (difference != 0 && i < bad &&
-						difference * difference > ASYMMETRY * ASYMMETRY * max)
-						bad = i;
+					if (difference != 0 && i < a &&
+						difference * difference > ROUNDING * ROUNDING * max)
+						a = i;
+					if (i < b && x * x > (1 + ROUNDING) * (1 + ROUNDING) * max)
+						b = i;
 				}
-	return bad;
+	*asymmetric = a, *large = b;
 }
 
 bool hessian_exists(const struct part *part, const char *layer)
@@ -242,7 +245,7 @@ struct hessian hessian_find(const struct part *part, const char *layer, size_t n
 
 void hessian_check(const char *file, const char *layer, size_t n, const float sum[n * n])
 {
-	size_t bad;
+	size_t asymmetric, large;
 
 	for (size_t i = 0; i < n; i++)
 		if (!(sum[i * n + i] >= 0 && isfinite(sum[i * n + i])))
@@ -250,9 +253,12 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 				layer, i, (double)sum[i * n + i]);
 	if (!half_finite(n * n, sum, HALF_NONE))
 		die("%s: %s/hessian: holds a number that is not finite", file, layer);
-	bad = first_asymmetric(n, (const float (*)[n])sum);
-	if (bad < n)
-		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, bad);
+	find_bad(n, (const float (*)[n])sum, &asymmetric, &large);
+	if (asymmetric < n)
+		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, asymmetric);
+	if (large < n)
+		die("%s: %s/hessian: is no sum of products: an element of row %zu exceeds √(H_ii H_jj)", file, layer,
+			large);
 }
 
 void hessian_check_cross(const struct part *part, const char *layer)

@@ -66,7 +66,9 @@ static void print_comments(const struct bit_plan *p, const struct units *u,
 	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n",
 		per_weight(u, bits), bytes_of(u, bits));
 	printf("# KL %.4g predicted", p->kl);
-	if (measured)
+	if (measured && isnan(measured->se))	/* one window */
+		printf(", %.4g measured on %zu tokens", measured->kl, measured->tokens);
+	else if (measured)
 		printf(", %.4g ± %.2g measured on %zu tokens", measured->kl, measured->se, measured->tokens);
 	if (p->bound < p->kl)
 		printf("; no plan has less than %.4g\n", p->bound);

@@ -8,10 +8,6 @@
 #include "num/code_form.h"
 #include "num/scale_type.h"
 
-/* Values of --act-mode. */
-static const char *const act_modes[] = { [INPUT_AS_IS] = "none", [INPUT_STATIC_TENSOR] = "static-tensor",
-	[INPUT_DYNAMIC_TOKEN] = "dynamic-token" };
-
 static bool same_inputs(const struct linear *a, const struct linear *b)
 {
 	const struct input_scale *p = &a->input, *q = &b->input;
@@ -41,7 +37,7 @@ static char *input_words(const struct linear *m, const struct linear *x)
 	clip = i->mode == INPUT_DYNAMIC_TOKEN ? xformat(" act-clip=%.9g", i->clip > 0 ? (double)i->clip : 1) :
 		xformat("%s", "");
 	y = i->mode == INPUT_AS_IS ? xformat(" act-mode=none") :
-		xformat(" act-mode=%s act-format=%s%s", act_modes[i->mode], i->format.name, clip);
+		xformat(" act-mode=%s act-format=%s%s", input_modes[i->mode], i->format.name, clip);
 	free(clip);
 	return y;
 }

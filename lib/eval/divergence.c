@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "eval/perplexity.h"
-#include "forward/logits.h"
 #include "forward/score.h"
 #include "num/vector.h"
 
@@ -19,7 +18,7 @@
  */
 struct side { struct score score; size_t top; double sum; };
 struct row { struct side model, reference; double difference; };
-struct rows { const struct windows *windows; struct row *row; };
+struct rows { const struct windows *windows; size_t models; struct row *row[DIVERGENCES]; };
 
 static size_t first_of(size_t n, const float y[n], float value)
 {
@@ -60,8 +59,9 @@ static void add_tile(void *arg, size_t row, size_t m, size_t first, size_t n, co
 	for (size_t k = 0; k < m; k++) {
 		int32_t target = r->windows->target[row + k];
 
-		if (target >= 0)
-			row_add(&r->row[row + k], n, y[0] + k * n, y[1] + k * n, first, (size_t)target);
+		for (size_t i = 0; target >= 0 && i < r->models; i++)
+			row_add(&r->row[i][row + k], n, y[i] + k * n, y[r->models] + k * n, first,
+				(size_t)target);
 	}
 }
 
@@ -77,29 +77,62 @@ static double divergence_of_row(const struct row *r, const struct windows *w, si
 	return kl > 0 ? kl : 0;
 }
 
-struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
-	const struct head *reference_head, double nll[f->windows->targets])
+static struct row *rows_begin(size_t n)
+{
+	struct row *row = xalloc(n, sizeof *row);
+
+	for (size_t i = 0; i < n; i++)
+		row[i].model.score = row[i].reference.score = score_begin();
+	return row;
+}
+
+/* The divergence of one model, whose sums are `row`, from the reference. */
+static struct divergence of_rows(const struct row row[], const struct forward *f,
+	const struct forward *reference, double nll[])
 {
 	const struct windows *w = f->windows;
 	size_t n = w->targets, k = 0;
 	struct divergence d = { n, nll, xalloc(n, sizeof *d.reference), xalloc(n, sizeof *d.kl),
 		xalloc(n, 1), xalloc(n, 1) };
-	struct rows r = { w, xalloc(f->hidden.rows, sizeof *r.row) };
 
-	for (size_t i = 0; i < f->hidden.rows; i++)
-		r.row[i].model.score = r.row[i].reference.score = score_begin();
-	logits_tiles(2, (struct forward *[]){ f, reference }, (const struct head *[]){ h, reference_head },
-		add_tile, &r);
 	for (size_t i = 0; i < f->hidden.rows; i++) {
 		if (w->target[i] < 0)
 			continue;
-		nll[k] = score_nll(&r.row[i].model.score, f->name, w, i);
-		d.reference[k] = score_nll(&r.row[i].reference.score, reference->name, w, i);
-		d.kl[k] = divergence_of_row(&r.row[i], w, i);
-		d.likeliest[k] = score_likeliest(&r.row[i].model.score);
-		d.agrees[k++] = r.row[i].model.top == r.row[i].reference.top;
+		nll[k] = score_nll(&row[i].model.score, f->name, w, i);
+		d.reference[k] = score_nll(&row[i].reference.score, reference->name, w, i);
+		d.kl[k] = divergence_of_row(&row[i], w, i);
+		d.likeliest[k] = score_likeliest(&row[i].model.score);
+		d.agrees[k++] = row[i].model.top == row[i].reference.top;
 	}
-	free(r.row);
+	return d;
+}
+
+void divergences_of(size_t n, struct forward *const f[n], const struct head *const h[n],
+	struct forward *reference, const struct head *reference_head, double *const nll[n],
+	struct divergence d[n])
+{
+	struct rows r = { .windows = reference->windows, .models = n };
+	struct forward *model[LOGITS_MODELS];
+	const struct head *head[LOGITS_MODELS];
+
+	for (size_t k = 0; k < n; k++) {
+		model[k] = f[k], head[k] = h[k];
+		r.row[k] = rows_begin(reference->hidden.rows);
+	}
+	model[n] = reference, head[n] = reference_head;
+	logits_tiles(n + 1, model, head, add_tile, &r);
+	for (size_t k = 0; k < n; k++) {
+		d[k] = of_rows(r.row[k], f[k], reference, nll[k]);
+		free(r.row[k]);
+	}
+}
+
+struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
+	const struct head *reference_head, double nll[f->windows->targets])
+{
+	struct divergence d;
+
+	divergences_of(1, &f, &h, reference, reference_head, &nll, &d);
 	return d;
 }
 

@@ -17,6 +17,7 @@
 #include "base/report.h"
 #include "forward/forward.h"
 #include "forward/head.h"
+#include "forward/logits.h"
 #include "forward/run.h"
 #include "io/part.h"
 
@@ -36,6 +37,12 @@ struct divergence {
  */
 struct divergence divergence_of(struct forward *f, const struct head *h, struct forward *reference,
 	const struct head *reference_head, double nll[f->windows->targets]);
+/* The divergences d[k] of n models, at most DIVERGENCES, from the same reference, whose logits are computed
+ * once. */
+enum { DIVERGENCES = LOGITS_MODELS - 1 };
+void divergences_of(size_t n, struct forward *const f[n], const struct head *const h[n],
+	struct forward *reference, const struct head *reference_head, double *const nll[n],
+	struct divergence d[n]);
 /*
  * Runs the opened models over the windows, computes their divergence, and closes them. memory: bytes of
  * hidden states that are kept in memory. run_score() does the same for one model.

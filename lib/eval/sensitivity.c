@@ -6,6 +6,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/size.h"
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "model/layer.h"
@@ -134,40 +135,59 @@ static void run(struct sensitivity *s, void (*block)(void *arg, struct forward *
 	s->head = head_read(s->units->model, s->config, &s->execution, false);
 }
 
-/* The mean KL of a model from the model, and its standard error. */
-static double kl_of(struct sensitivity *s, struct forward *other, double *se)
+/* The mean KL of n models from the model, and their standard errors. */
+static void find_kl(struct sensitivity *s, size_t n, struct forward *const f[n], double kl[n], double se[n])
 {
-	double *nll = xalloc(s->windows->targets, sizeof *nll), kl;
-	struct divergence d = divergence_of(other, &s->head, s->model, &s->head, nll);
+	const struct head *head[DIVERGENCES];
+	double *nll[DIVERGENCES];
+	struct divergence d[DIVERGENCES];
 
-	kl = perplexity_of(d.n, d.kl, 0).nll;
-	*se = perplexity_se_windows(s->windows, d.kl);
-	divergence_free(&d);
-	free(nll);
-	return kl;
+	for (size_t k = 0; k < n; k++) {
+		head[k] = &s->head;
+		nll[k] = xalloc(s->windows->targets, sizeof *nll[k]);
+	}
+	divergences_of(n, f, head, s->model, &s->head, nll, d);
+	for (size_t k = 0; k < n; k++) {
+		kl[k] = perplexity_of(d[k].n, d[k].kl, 0).nll;
+		se[k] = perplexity_se_windows(s->windows, d[k].kl);
+		divergence_free(&d[k]);
+		free(nll[k]);
+	}
+}
+
+/* The KL of n variants, whose hidden states are those before the head. */
+static void find_kl_of_variants(struct measurement *m, size_t n, const struct variant v[n],
+	double kl[][m->s->units->candidates])
+{
+	struct forward view[DIVERGENCES], *f[DIVERGENCES];
+	double mean[DIVERGENCES], se[DIVERGENCES];
+
+	for (size_t k = 0; k < n; k++) {
+		view[k] = *m->other;
+		view[k].hidden = v[k].hidden;
+		view[k].normed = false;
+		f[k] = &view[k];
+	}
+	find_kl(m->s, n, f, mean, se);
+	for (size_t k = 0; k < n; k++)
+		kl[v[k].unit][v[k].candidate] = mean[k];
 }
 
 void sensitivity_measure(struct sensitivity *s, size_t candidates,
 	double kl[s->units->n][s->units->candidates])
 {
 	struct measurement m = { .s = s, .candidates = candidates, .room = s->memory / 2 };
-	double se;
 
 	memset(kl, 0, s->units->n * sizeof *kl);
 	m.other = forward_open(s->config, &s->execution, s->windows, s->memory / 4);
 	run(s, run_block, &m);
-	for (size_t i = 0; i < m.n; i++) {
-		struct variant *v = &m.variant[i];
-		struct hidden own = m.other->hidden;
-
+	for (size_t i = 0; i < m.n; i += DIVERGENCES) {
 		progress("KL of the variants", i, m.n);
-		m.other->hidden = v->hidden;
-		m.other->normed = false;
-		kl[v->unit][v->candidate] = kl_of(s, m.other, &se);
-		m.other->hidden = own;
-		hidden_free(&v->hidden);
+		find_kl_of_variants(&m, min(DIVERGENCES, m.n - i), m.variant + i, kl);
 	}
 	progress_clear();
+	for (size_t i = 0; i < m.n; i++)
+		hidden_free(&m.variant[i].hidden);
 	free(m.variant);
 	forward_close(m.other);
 }
@@ -202,7 +222,7 @@ double sensitivity_of_plan(struct sensitivity *s, const size_t candidate[s->unit
 	if (!s->model)
 		run(s, run_whole, NULL);
 	forward_blocks(f, s->units->model, NULL, run_planned, &(struct planned){ s, candidate });
-	kl = kl_of(s, f, se);
+	find_kl(s, 1, &f, &kl, se);
 	forward_close(f);
 	progress_clear();
 	return kl;

@@ -48,7 +48,7 @@ static void add(struct units *u, const struct layer_ref *layer, size_t block)
 	} else {
 		i = u->n++;
 		u->unit = xgrow(u->unit, u->n, sizeof *u->unit);
-		u->unit[i] = (struct unit){ .glob = glob, .block = block };
+		u->unit[i] = (struct unit){ .glob = glob, .block = block, .whole = true };
 	}
 	layer_list_add(&u->unit[i].list, layer);
 }
@@ -131,20 +131,47 @@ static bool is_planned(const struct units *u, const char *path)
 	return false;
 }
 
+/* Finds units that lack a layer of their block or name. */
+static void note_lacking(struct units *u, const struct config *c)
+{
+	struct layer_list all = layer_list(u->model, c, &(struct selection){ 0 });
+
+	for (size_t i = 0; i < all.n; i++) {
+		const struct layer_ref *l = &all.layer[i];
+		char *glob = layer_ref_row(l) ? glob_of(l, u->kind) : NULL;
+
+		for (size_t j = 0; glob && j < u->n; j++)
+			if (!strcmp(u->unit[j].glob, glob) && !layer_listed(&u->unit[j].list, l->path))
+				u->unit[j].whole = false;
+		free(glob);
+	}
+	layer_list_free(&all);
+}
+
+/* Whether the group or dataset has the same data under an earlier path. */
+static bool is_repeated(const struct part *part, const char *path)
+{
+	char *first = part_same(part, path);
+	const bool yes = strcmp(first, path) != 0;
+
+	free(first);
+	return yes;
+}
+
 /* Adds a dataset outside of the units; one with several names once. */
 static void add_other(void *arg, const char *path, const char *type, int rank, const size_t dim[])
 {
 	struct units *u = arg;
 	const char *slash = strrchr(path, '/');
 	char *group = xformat("%.*s", (int)(slash - path), path);
-	char *same = *group ? part_same(u->model, group) : NULL;
 	struct tensor t;
 
 	(void)type, (void)dim;
-	if (rank > 0 && (!same || !strcmp(same, group)) && strcmp(type, "string") != 0 &&
-	    !is_planned(u, path) && part_shape(u->model, path, TENSOR_ANY, rank, NULL, &t))
+	if (rank > 0 && !is_repeated(u->model, group) && !is_repeated(u->model, path) &&
+	    strcmp(type, "string") != 0 && !is_planned(u, path) &&
+	    part_shape(u->model, path, TENSOR_ANY, rank, NULL, &t))
 		u->other += 8 * (double)tensor_count(&t) * (double)tensor_size(t.type);
-	free(same), free(group);
+	free(group);
 }
 
 struct units units_of(const struct part *model, const struct config *c, size_t candidates,
@@ -166,6 +193,7 @@ struct units units_of(const struct part *model, const struct config *c, size_t c
 	u.size = xalloc(u.n, candidates * sizeof *u.size);
 	for (size_t i = 0; i < u.n; i++)
 		measure(&u, i);
+	note_lacking(&u, c);
 	part_datasets(model, add_other, &u);
 	return u;
 }
@@ -184,7 +212,7 @@ char *unit_lines(const struct units *u, size_t unit, size_t candidate, const cha
 	const struct layer_list *list = &u->unit[unit].list;
 	const size_t n = list->n;
 	char **words = xalloc(n, sizeof *words), *y = xformat("%s", "");
-	bool same = true;
+	bool same = u->unit[unit].whole;
 
 	for (size_t j = 0; j < n; j++) {
 		words[j] = candidate_words(u->model, u->candidate[candidate], list->layer[j].path);

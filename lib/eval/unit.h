@@ -20,9 +20,10 @@ enum unit_kind { UNIT_BLOCK, UNIT_LAYER };
 extern const char *const unit_kinds[];		/* "block", "layer", NULL */
 
 struct unit {
-	char *glob;			/* matches its layers, and no others of the model */
+	char *glob;			/* matches its layers, and others of the same block or name */
 	size_t block;			/* number in the language model */
 	struct layer_list list;
+	bool whole;			/* no other layer of the model matches glob */
 };
 struct units {
 	const struct part *model;
@@ -47,8 +48,8 @@ void units_free(struct units *u);
 
 /*
  * The lines of a plan (transform/plan.h) that give the layers of the unit the formats of the candidate: one
- * for all of them (eval/candidate.h), or one for each if they differ; free() it. note: a comment at the end
- * of the first line, or "".
+ * for all of them (eval/candidate.h), or one for each if they differ or if the unit is not whole; free() it.
+ * note: a comment at the end of the first line, or "".
  */
 char *unit_lines(const struct units *u, size_t unit, size_t candidate, const char *note);
 #endif

@@ -58,8 +58,8 @@ void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[
 		double *own = kl + i * u->candidates, first = output_error(u, hessian, i, 0);
 
 		if (!(first > 0))
-			die("%s: %s: has no output error; the first candidate must have one in each layer",
-				part_name(*u->candidate), u->unit[i].glob);
+			die("%s: %s: has no output error by %s, expected one in each layer of the first "
+				"candidate", part_name(*u->candidate), u->unit[i].glob, part_name(hessian));
 		for (size_t c = 1; c < u->candidates; c++)
 			own[c] = own[0] * output_error(u, hessian, i, c) / first;
 		part_drop(hessian);

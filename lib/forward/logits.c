@@ -13,14 +13,13 @@
 /* Constants, not options, since results depend on them: rows and entries of the vocabulary of a tile of
  * logits, and entries whose weights are prepared at once. */
 enum { HEAD_ROWS = 512, HEAD_COLUMNS = 512, HEAD_WEIGHTS = 8192 };
-enum { MODELS = 2 };	/* at most, at the same time */
 
 /* Arguments of logits_tiles(), and the current weights of each model. */
 struct tiles {
 	size_t models;
 	struct forward *const *f;
 	const struct head *const *h;
-	struct product product[MODELS];
+	struct product product[LOGITS_MODELS];
 	logits_visit *visit;
 	void *arg;
 };
@@ -29,7 +28,7 @@ struct tiles {
 static void tile_rows(const struct tiles *t, size_t i, size_t m, size_t first, size_t n, float *logits[],
 	void *workspace[])
 {
-	const void *x[MODELS];
+	const void *x[LOGITS_MODELS];
 
 	for (size_t k = 0; k < t->models; k++) {
 		const struct forward *f = t->f[k];
@@ -55,8 +54,8 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 
 	#pragma omp parallel num_threads(threads_for((rows + HEAD_ROWS - 1) / HEAD_ROWS))
 	{
-		float *logits[MODELS];
-		void *workspace[MODELS];
+		float *logits[LOGITS_MODELS];
+		void *workspace[LOGITS_MODELS];
 
 		for (size_t k = 0; k < t->models; k++) {
 			logits[k] = xalloc(HEAD_ROWS * HEAD_COLUMNS, sizeof *logits[k]);
@@ -70,12 +69,22 @@ static void tile_columns(const struct tiles *t, size_t first, size_t n)
 	}
 }
 
+/* The first of the models that has the head of model k. */
+static size_t first_with_head(const struct head *const h[], size_t k)
+{
+	size_t i = 0;
+
+	while (h[i] != h[k])
+		i++;
+	return i;
+}
+
 void logits_tiles(size_t models, struct forward *const f[models], const struct head *const h[models],
 	logits_visit *visit, void *arg)
 {
 	size_t vocab = f[0]->config->vocab;
 	struct tiles t = { .models = models, .f = f, .h = h, .visit = visit, .arg = arg };
-	void *weight[MODELS];
+	void *weight[LOGITS_MODELS];
 
 	for (size_t k = 0; k < models; k++)
 		forward_head(f[k], h[k], NULL);
@@ -84,11 +93,13 @@ void logits_tiles(size_t models, struct forward *const f[models], const struct h
 		return;
 	}
 	for (size_t k = 0; k < models; k++)
-		weight[k] = xalloc(head_workspace(h[k], min(HEAD_WEIGHTS, vocab)), 1);
+		weight[k] = first_with_head(h, k) < k ? NULL :
+			xalloc(head_workspace(h[k], min(HEAD_WEIGHTS, vocab)), 1);
 	for (size_t v = 0; v < vocab; v += HEAD_WEIGHTS) {
 		progress("head", v, vocab);
 		for (size_t k = 0; k < models; k++)
-			t.product[k] = head_product(h[k], v, min(HEAD_WEIGHTS, vocab - v), weight[k]);
+			t.product[k] = !weight[k] ? t.product[first_with_head(h, k)] :
+				head_product(h[k], v, min(HEAD_WEIGHTS, vocab - v), weight[k]);
 		tile_columns(&t, v, min(HEAD_WEIGHTS, vocab - v));
 	}
 	for (size_t k = 0; k < models; k++)

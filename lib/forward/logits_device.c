@@ -15,7 +15,7 @@
 #include "forward/logits_private.h"
 #include "forward/projection_device.h"
 
-enum { MODELS = 2, NUMBERS = 1 << 27, ROWS_MAX = 4096, VISITED = 16 };	/* NUMBERS: logits at a time */
+enum { NUMBERS = 1 << 27, ROWS_MAX = 4096, VISITED = 16 };	/* NUMBERS: logits at a time */
 
 struct device_head {
 	const struct forward *f;
@@ -67,7 +67,7 @@ static void visit_rows(size_t models, struct device_head h[models], size_t first
 	logits_visit *visit, void *arg)
 {
 	const size_t vocab = h->p.out;
-	const float *y[MODELS];
+	const float *y[LOGITS_MODELS];
 
 	for (size_t k = 0; k < models; k++) {
 		float *own = h[k].logits + i * vocab;
@@ -84,7 +84,7 @@ void logits_device_tiles(size_t models, struct forward *const f[models], const s
 {
 	const size_t rows = f[0]->hidden.rows, vocab = h[0]->config->vocab;
 	const size_t each = min(rows, min(ROWS_MAX, max(VISITED, NUMBERS / vocab)));
-	struct device_head head[MODELS];
+	struct device_head head[LOGITS_MODELS];
 
 	for (size_t k = 0; k < models; k++)
 		head[k] = head_on_device(f[k], h[k], each);

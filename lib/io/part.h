@@ -86,8 +86,8 @@ void part_attributes(const struct part *part, void (*visit)(void *arg, const cha
 	double number), void *arg);
 /* The path at which an earlier part has the same data (a tied head), or NULL; the caller frees it. */
 char *part_tied(const struct part *part, const char *path);
-/* The first path of this group in the part, if hard links give it several; the caller frees it. */
-char *part_same(const struct part *part, const char *group);
+/* The first path of this group or dataset in the part, if hard links give it several; the caller frees it. */
+char *part_same(const struct part *part, const char *path);
 
 /*
  * An attribute of a group or dataset ("/": the root). Fatal error if it has another type. part_text()

@@ -154,10 +154,18 @@ static void visit_dataset(const struct tree_walk *w, const char *path)
 	H5Sclose(s), H5Tclose(t), H5Dclose(d);
 }
 
+static void list(struct tree_walk *w, const char *path, const H5O_info_t *info)
+{
+	struct part *head = w->head;
+
+	head->group = xgrow(head->group, head->groups + 1, sizeof *head->group);
+	head->group[head->groups++] = (struct group){ xformat("%s", path), info->addr, w->part,
+		info->type == H5O_TYPE_DATASET };
+}
+
 static void walk(struct tree_walk *w, const char *path, int depth)
 {
 	H5O_info_t info = tree_info(w->part, path);
-	struct part *head = w->head;
 	char **child;
 	size_t n;
 
@@ -170,14 +178,14 @@ static void walk(struct tree_walk *w, const char *path, int depth)
 		note_link(w->part, path, info.addr);
 	if (w->purpose == TREE_DATASETS && info.type == H5O_TYPE_DATASET)
 		visit_dataset(w, path);
+	if (w->purpose == TREE_GROUPS && info.type == H5O_TYPE_DATASET && info.rc > 1)
+		list(w, path, &info);
 	if (info.type != H5O_TYPE_GROUP)
 		return;
 	child = tree_children(w->part, path, &n);
 	for (size_t i = 0; i < n && w->purpose == TREE_GROUPS; i++)
 		if (tree_info(w->part, child[i]).type == H5O_TYPE_DATASET) {
-			head->group = xgrow(head->group, head->groups + 1, sizeof *head->group);
-			head->group[head->groups++] =
-				(struct group){ xformat("%s", path), info.addr, w->part };
+			list(w, path, &info);
 			break;
 		}
 	for (size_t i = 0; i < n; i++)
@@ -223,7 +231,8 @@ void part_groups(const struct part *part, void (*visit)(void *arg, const char *g
 {
 	list_groups(part);
 	for (size_t i = 0; i < part->groups; i++)
-		visit(arg, part->group[i].path);
+		if (!part->group[i].dataset)
+			visit(arg, part->group[i].path);
 }
 
 void part_datasets(const struct part *part, void (*visit)(void *arg, const char *path, const char *type,
@@ -239,13 +248,13 @@ void part_datasets(const struct part *part, void (*visit)(void *arg, const char 
 	}
 }
 
-char *part_same(const struct part *part, const char *group)
+char *part_same(const struct part *part, const char *path)
 {
 	list_groups(part);
 	for (size_t i = 0; i < part->groups; i++)
-		if (!strcmp(part->group[i].path, group))
+		if (!strcmp(part->group[i].path, path))
 			for (const struct group *g = part->group, *us = g + i; g < us; g++)
 				if (g->address == us->address && g->owner == us->owner)
 					return xformat("%s", g->path);
-	return xformat("%s", group);
+	return xformat("%s", path);
 }

@@ -24,7 +24,8 @@ struct part {
 	bool framed;			/* the HDF5 file is this part and nothing else */
 	char **member;			/* paths of the part's objects; each includes all objects below it */
 	size_t members;
-	struct group { char *path; haddr_t address; struct part *owner; } *group;
+	/* Groups with datasets; and datasets, if they have several links. */
+	struct group { char *path; haddr_t address; struct part *owner; bool dataset; } *group;
 	size_t groups;
 	bool listed;			/* group[] is complete */
 	struct links *links;		/* of this part and earlier ones; NULL for a framed part */

@@ -24,6 +24,7 @@ enum { LINEAR_MAX = 1000000000 };	/* columns of a layer or of a group */
 
 #define LINEAR_CLIP_MIN 0x1p-6	/* minimum of the attribute act_clip */
 enum input_mode { INPUT_AS_IS, INPUT_STATIC_TENSOR, INPUT_DYNAMIC_TOKEN, INPUT_STATIC_MODALITY };
+extern const char *const input_modes[];	/* names in files; INPUT_AS_IS has none: NULL */
 
 /* Rounding of the inputs of a layer (activation quantization). */
 struct input_scale {

@@ -355,7 +355,7 @@ static bool are_signs(const struct linear *l, size_t n, const void *x, char why[
 	return true;
 }
 
-static const char *const input_modes[] = {
+const char *const input_modes[] = {
 	[INPUT_STATIC_TENSOR] = "static-tensor", [INPUT_DYNAMIC_TOKEN] = "dynamic-token",
 	[INPUT_STATIC_MODALITY] = "static-modality", NULL
 };

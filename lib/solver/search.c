@@ -22,6 +22,11 @@ const char *const searches[] = {
 	[SEARCH_LEARNED] = "learned", NULL
 };
 
+bool search_reads_hessian(enum search how)
+{
+	return how == SEARCH_HESSIAN || how == SEARCH_LEARNED;
+}
+
 /* The errors above, and that of |d| by the rounding of x̂, at most 2ᵇⁱᵗˢ cells of 6e-8. */
 double search_near(const struct format *f)
 {

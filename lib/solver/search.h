@@ -11,6 +11,7 @@
  */
 #ifndef SOLVER_SEARCH_H
 #define SOLVER_SEARCH_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "num/format.h"
@@ -19,6 +20,8 @@ enum { SEARCH_LANES = 64, SEARCH_STEPS = 80 };
 /* hessian: mse, then refine.h; learned: minmax of the range that clip.h has shrunk. */
 enum search { SEARCH_MINMAX, SEARCH_MSE, SEARCH_HESSIAN, SEARCH_LEARNED };
 extern const char *const searches[];		/* names by number, NULL-terminated */
+/* Whether it reads H. */
+bool search_reads_hessian(enum search how);
 
 /* Number of factors p. */
 size_t search_steps(const struct format *f);

@@ -38,7 +38,7 @@ const char *solver_off_device(const struct solver *s, size_t n)
 		s->compensate == COMPENSATE_NONE ? "--compensate none" :
 		s->paths > 1 ? "--paths" : s->turns ? "--turns" :
 		s->group == -1 ? "--group tensor" :
-		s->search > SEARCH_MSE ? "--scale-search hessian or learned" :
+		search_reads_hessian(s->search) ? "--scale-search hessian or learned" :
 		!format_has_grid(&s->storage) ? "this --storage" :
 		s->compute.integers && s->saturate != floorf(s->saturate) ? "a fraction as --saturate" :
 		n > GRID_ROWS ? "so many columns" : NULL;

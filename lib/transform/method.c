@@ -26,12 +26,6 @@ void method_check_rounded(const struct format *f, const char *option)
 			f->name);
 }
 
-/* Whether scales depend on the Hessian. */
-static bool searches_hessian(const struct solver *s)
-{
-	return s->search == SEARCH_HESSIAN || s->search == SEARCH_LEARNED;
-}
-
 static void decide_scales(struct solver *s, bool type_given, enum scale_type type, size_t bits,
 	bool group_given)
 {
@@ -109,7 +103,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 		s->search = SEARCH_MINMAX;
 		s->turns = 0;
 	}
-	if (searches_hessian(s) && s->group < 0)
+	if (search_reads_hessian(s->search) && s->group < 0)
 		misuse("--scale-search %s: finds scales of groups and channels, not of a tensor; "
 			"--scale-search mse does", searches[s->search]);
 	if (given(arg, "round-first"))
@@ -186,8 +180,7 @@ void method_without_effect(const struct method_options *o, bool act_mode,
 	const bool as_is = act_mode && m->act_mode == INPUT_AS_IS;
 	const bool scales = act_mode ? m->act_mode == INPUT_STATIC_TENSOR : fp8 || m->act_format.kind;
 	const struct option_without_effect rows[METHOD_WITHOUT_EFFECT] = {
-		z ? z->without_effect[0] : none,
-		z ? z->without_effect[1] : none,
+		z ? z->without_effect : none,
 		{ s->group <= 0, "static-groups group-view", "one group per row" },
 		{ s->static_groups, "group-view", "--static-groups" },
 		{ s->compensate == COMPENSATE_STORAGE && !fp8, "compensate", "--compute none" },
@@ -206,7 +199,7 @@ void method_without_effect(const struct method_options *o, bool act_mode,
 bool method_needs_hessian(const struct method *m)
 {
 	return m->quantizer->needs_hessian || m->qep > 0 || m->act_mode == INPUT_STATIC_TENSOR ||
-		searches_hessian(&m->solver);
+		search_reads_hessian(m->solver.search);
 }
 
 bool method_reads_hessian(const struct method *m)

@@ -131,7 +131,7 @@ void method_check(const struct method_options *o);
 /* Warns if the option's format is easily mistaken for FP8 of hardware. */
 void method_hint(const struct option_row *o);
 
-enum { METHOD_WITHOUT_EFFECT = 12 };
+enum { METHOD_WITHOUT_EFFECT = 11 };
 /* Options without effect under the other options; the first rows are those that the quantizer does not read.
  * act_mode: whether --act-mode was given. */
 void method_without_effect(const struct method_options *o, bool act_mode,

@@ -231,6 +231,8 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 	if (path) {
 		method_check(options);
 		rest = text = contents_read(path, MAX_BYTES, &n);
+		if (!n)			/* a plan-bits that failed, for example; comments alone are a plan */
+			die("%s: is empty, expected lines of GLOB and option=value, or a comment", path);
 		if (strlen(text) != n)
 			die("%s: holds a NUL byte, expected text", path);
 		for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {

@@ -39,7 +39,8 @@ struct quantize {
 	void *arg;
 	size_t done;
 	bool reads_hessian;		/* by the method of a layer; set by quantize_check_layers() */
-	bool warned_plain, warned_inputs, warned_device, warned_result;	/* each warning is printed once */
+	/* Each warning is printed once. */
+	bool warned_plain, warned_inputs, warned_moments, warned_device, warned_result;
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
 };

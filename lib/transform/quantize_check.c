@@ -47,7 +47,7 @@ static void check_method(const struct quantize *q, const struct method *m, const
 	if (m->quantizer->needs_hessian && !q->source.name)
 		misuse("--hessian FILE is needed (hessian-accum makes it), or --sequential --tokens FILE, or "
 			"--compensate none to round to nearest%s", of_layer(layer));
-	if (m->solver.search > SEARCH_MSE && !q->source.name)
+	if (search_reads_hessian(m->solver.search) && !q->source.name)
 		misuse("--scale-search %s needs --hessian FILE (hessian-accum makes it) or --sequential, "
 			"or use --scale-search mse%s", searches[m->solver.search], of_layer(layer));
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
@@ -133,6 +133,11 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 		out = outputs_of(w->f, layer, &in);
 	inputs = q->source.peek(q->source.arg, layer, in, method_needs_hessian(m));
 	quantize_check_inputs(q, m, layer, &inputs);
+	if (q->files.hessian && !inputs.hessian && !q->warned_moments) {
+		warn("%s: has no Hessian of %s: its errors are those of the weights, not of the outputs",
+			q->source.name, path);
+		q->warned_moments = true;
+	}
 	if (w->f->shard.n < 2)	/* otherwise the layer may belong to another shard */
 		quantize_check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
 	if (m->quantizer->check)

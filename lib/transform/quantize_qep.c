@@ -15,24 +15,36 @@ static bool is_corrected(const struct quantize *q, const struct method *m, const
 	return !m->keep && m->qep > 0 && !qep_skips(q->qep_skip, layer);
 }
 
-struct skip_search { const struct selection *skip; bool any; };
+struct skip_search {
+	const struct quantize *q;
+	bool matched;			/* --qep-skip matches a layer */
+	bool asked, corrected;		/* the method of a layer has QEP; it is not skipped */
+};
 
 static void look_for_skipped(void *arg, const struct layer_ref *layer, size_t in)
 {
 	struct skip_search *w = arg;
+	const struct method *m = plan_method(w->q->plan, layer->path);
 
 	(void)in;
-	w->any |= selection_names(w->skip, layer->path);
+	w->matched |= selection_names(w->q->qep_skip, layer->path);
+	w->asked |= !m->keep && m->qep > 0;
+	w->corrected |= is_corrected(w->q, m, layer);
 }
 
 void quantize_check_skip(const struct quantize *q, const struct filter *f)
 {
-	struct skip_search w = { q->qep_skip, false };
+	const struct selection *skip = q->qep_skip;
+	struct skip_search w = { .q = q };
 
-	if (!w.skip || !w.skip->n || !strcmp(w.skip->pattern->text, "none") || !option_has_effect("qep-skip"))
+	if (!skip)
 		return;
 	layers_each(f, q->layers, look_for_skipped, &w);
-	if (!w.any)
+	if (w.asked && !w.corrected)
+		warn("%s: no layer is corrected: --qep-skip leaves out all that have --qep%s",
+			input_name(f->in), skip->n ? "" : " (default: down projections)");
+	else if (skip->n && strcmp(skip->pattern->text, "none") && option_has_effect("qep-skip") &&
+		!w.matched)
 		warn("%s: --qep-skip matches no layer%s", input_name(f->in), selection_text(q->layers));
 }
 

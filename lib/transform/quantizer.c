@@ -140,9 +140,9 @@ static void values(const struct quantized *t, double value[COLUMNS])
 #define BY_BLOCKS(of) .form = &of, .max_layers = 1, .reads_hessian = true, \
 	.report = { &table, &table_experts }, .check = gguf_blocks_check, .begin = solver_begin, \
 	.workspace = gguf_blocks_workspace, .run = gguf_blocks_make, .view = view, .values = values, \
-	.free = solver_free, .without_effect = { { true, "group scale-dtype scale-bits ties scale-search " \
+	.free = solver_free, .without_effect = { true, "group scale-dtype scale-bits ties scale-search " \
 		"round-first group-view static-groups scale8 order reorder key paths turns damp solver", \
-		"a storage of blocks" } }
+		"a storage of blocks" }
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
@@ -150,31 +150,28 @@ static void values(const struct quantized *t, double value[COLUMNS])
 
 #define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns solver", \
 	"--compensate none" }
-#define NO_DESCENT { true, "lr init-sigma", "a method that does not descend" }
-#define ONE_STEP { true, "steps", "a method of one step" }
 
 const struct quantizer quantizers[] = {
-	{ "rtn", BY_SOLVER(solve), .without_effect = { NO_COMPENSATION } },
+	{ "rtn", BY_SOLVER(solve), .without_effect = NO_COMPENSATION },
 	{ "gptq", BY_SOLVER(solve), .needs_hessian = true, .reads_hessian = true, .takes_order = true },
 	{ "qronos", BY_SOLVER(solve_corrected), .needs_hessian = true, .reads_hessian = true,
 		.needs_cross = true, .takes_order = true },
-	{ "e8p-rtn", BY_LDLQ(e8p_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
+	{ "e8p-rtn", BY_LDLQ(e8p_form), .without_effect = CODES_OF_SEVERAL(" damp") },
 	{ "e8p", BY_LDLQ(e8p_form), .needs_hessian = true, .reads_hessian = true,
-		.without_effect = { CODES_OF_SEVERAL("") } },
-	{ "trellis-rtn", BY_LDLQ(trellis_form), .without_effect = { CODES_OF_SEVERAL(" damp") } },
+		.without_effect = CODES_OF_SEVERAL("") },
+	{ "trellis-rtn", BY_LDLQ(trellis_form), .without_effect = CODES_OF_SEVERAL(" damp") },
 	{ "trellis", BY_LDLQ(trellis_form), .needs_hessian = true, .reads_hessian = true,
-		.without_effect = { CODES_OF_SEVERAL("") } },
+		.without_effect = CODES_OF_SEVERAL("") },
 	{ "gguf-256", BY_BLOCKS(gguf_block_256_form) },
 	{ "gguf-32", BY_BLOCKS(gguf_block_32_form) },
 	{ "fbquant", BY_BRANCH(FBQUANT), .needs_hessian = true, .reads_hessian = true,
-		.without_effect = { { true, "scale-search", "fbquant: ranges, whose error is bounded" } } },
-	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true, .without_effect = { NO_DESCENT, ONE_STEP } },
-	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true, .without_effect = { NO_DESCENT } },
-	{ "loftq", BY_BRANCH(LOFTQ), .without_effect = { NO_DESCENT } },
-	{ "caldera", BY_BRANCH(CALDERA), .needs_hessian = true, .reads_hessian = true,
-		.without_effect = { NO_DESCENT } },
-	{ "eora", BY_BRANCH(EORA), .needs_hessian = true, .reads_hessian = true, .keeps_main = true,
-		.without_effect = { NO_DESCENT, ONE_STEP } },
+		.without_effect = { true, "scale-search",
+			"--method fbquant, which bounds errors by full ranges" } },
+	{ "lowrank", BY_BRANCH(LOWRANK), .keeps_main = true },
+	{ "svdquant", BY_BRANCH(SVDQUANT), .reads_hessian = true },
+	{ "loftq", BY_BRANCH(LOFTQ) },
+	{ "caldera", BY_BRANCH(CALDERA), .needs_hessian = true, .reads_hessian = true },
+	{ "eora", BY_BRANCH(EORA), .needs_hessian = true, .reads_hessian = true, .keeps_main = true },
 	MORE_QUANTIZERS
 	{ NULL }
 };
@@ -213,7 +210,7 @@ char *quantizer_keepers(void)
 
 		if (!y->keeps_main)
 			continue;
-		names = before ? xformat("%s, %s", before, y->name) : xformat("%s", y->name);
+		names = before ? xformat("%s or %s", before, y->name) : xformat("%s", y->name);
 		free(before);
 	}
 	return names;

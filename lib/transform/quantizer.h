@@ -78,7 +78,7 @@ struct quantizer {
 	size_t max_layers;
 	const struct report_table *report[2];	/* for models without and with experts */
 	const struct branch_method *branch;	/* of rows with a branch */
-	struct option_without_effect without_effect[2];	/* options of its tool that have no effect */
+	struct option_without_effect without_effect;	/* options of its tool that have none */
 
 	/* Checks the extents of a layer before it is read; fatal error if they do not fit. NULL: any fit. */
 	void (*check)(const struct method *m, const char *file, const char *path, size_t out, size_t in);
@@ -100,6 +100,6 @@ const struct quantizer *quantizer_named(const char *name);
  * needs a Hessian, if such a row exists; otherwise a row that needs none. NULL: no row.
  */
 const struct quantizer *quantizer_of(const struct solver *s);
-/* Names of rows that keep a main path, for messages; free() it. */
+/* "NAME or NAME": rows that keep a main path; free() it. */
 char *quantizer_keepers(void);
 #endif

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# packages.sh -- models quantized by llm-compressor and GPTQModel, from tests/lib/peers.py
+# packages.sh -- models quantized by llm-compressor and GPTQModel, by peers.py
 #
 #   find_packages          sets $missing to the first module that the Python PEERS lacks for llm-compressor, '' if
 #                          none, and $missing_gptq to the one that GPTQMODEL (default: PEERS) lacks for GPTQModel
@@ -8,19 +8,18 @@
 #                          and SCALES as peers.py has them; OPTION: of model-import. NAME.tar: the checkpoint,
 #                          NAME.usage: messages, memory, time
 find_packages() {
-	script_of_peers=$here/../tests/lib/peers.py
 	PEERS=$(type -P "${PEERS:-python3}" || true)
 	GPTQMODEL=$(type -P "${GPTQMODEL:-$PEERS}" || true)
 	export PEERS GPTQMODEL
-	missing=$(lacks PEERS compressed_tensors llmcompressor) missing_gptq=$(lacks GPTQMODEL optimum gptqmodel)
-	[ -n "$missing" ] && [ -n "$missing_gptq" ] || link peers.py "$(realpath "$script_of_peers")"
+	missing=$(lacks PEERS torch transformers h5py compressed_tensors llmcompressor)
+	missing_gptq=$(lacks GPTQMODEL torch transformers h5py optimum gptqmodel)
+	[ -n "$missing" ] && [ -n "$missing_gptq" ] || link peers.py "$lib/peers.py"
 }
 lacks() {	# lacks VARIABLE MODULE...: the first module that the Python in this variable lacks
 	local m
-	[ -e "$script_of_peers" ] || { echo "$script_of_peers"; return; }
-	for m in torch transformers h5py "${@:2}"; do
+	for m in "${@:2}"; do
 		"${!1}" -c "import importlib.util as u; u.find_spec('$m') or exit(1)" 2>/dev/null || {
-			[ $mode != make ] || say "no $m in ${!1}, so nothing of ${*: -1}; $1 names another Python"
+			[ $mode != make ] || say "no $m in ${!1}, no rows of ${*: -1}: set $1 to a Python with it"
 			echo "$m"
 			return
 		}

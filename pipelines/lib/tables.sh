@@ -12,6 +12,7 @@
 #                          parts, and whether the difference is separated. The number of differences is said
 #   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
 #                          usual columns; BITS: the column bits_a_weight
+#   bits_of RUN            bits a weight of RUN.stats, which tensor-stats printed; the mean over draws
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
@@ -70,6 +71,11 @@ comparison() {
 	[ -z "$asked" ] || files+=("$2.accuracy")
 	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
 		"${reports[@]}" "${files[@]}"
+}
+bits_of() {
+	local files
+	files_of "$1.stats"
+	tail -qn 1 "${files[@]}" | awk '{ s += $7 } END { print s / NR }'
 }
 cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '

@@ -1,7 +1,7 @@
 #!/bin/sh
 # peers.t -- the embedded model quantized by llm-compressor and GPTQModel, imported: transformers and eval-ppl agree
 #
-# pipelines/peers.sh runs llmcompressor(), gptqmodel() and nll() of tests/lib/peers.py. GPTQMODEL is a Python that has
+# pipelines/peers.sh runs llmcompressor(), gptqmodel() and nll() of lib/peers.py there. GPTQMODEL is a Python that has
 # gptqmodel and optimum (default: PEERS).
 # shellcheck source=tests/doors/doors.sh
 . "$(dirname "$0")/doors.sh"

@@ -38,6 +38,10 @@ def wrong(h):
     h[0, 1] *= 3
 
 
+def beyond(h):
+    h[0, 1] = h[1, 0] = 1.01 * np.sqrt(h[0, 0] * h[1, 1])
+
+
 def large(h):
     h *= 3e38 / abs(h).max()
 
@@ -103,6 +107,7 @@ def faults():
     change("skew.h5", "hessian.h5", hessian(wrong))
 
     change("large.h5", "hessian.h5", hessian(large))
+    change("beyond.h5", "hessian.h5", hessian(beyond))
 
     change("nan-hessian.h5", "hessian.h5", hessian(nan))
     change("small-hessian.h5", "hessian.h5", lambda f: replace(f, U + "/hessian", np.eye(3, dtype="f4")))

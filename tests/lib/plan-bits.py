@@ -3,6 +3,7 @@
 import csv
 import itertools
 import re
+import shutil
 
 import h5py
 import numpy as np
@@ -86,6 +87,14 @@ def scaled(layers, path, *diffs):
 def blocks(path):
     with h5py.File(path) as f:
         print(sum("experts" in b["mlp"] for b in f["model/layers"].values()))
+
+
+def tie(model, out):
+    """The model with its embedding as head."""
+    shutil.copyfile(model, out)
+    with h5py.File(out, "r+") as f:
+        del f["lm_head/weight"]
+        f["lm_head/weight"] = f["model/embed_tokens/weight"]
 
 
 def size(model, bits):

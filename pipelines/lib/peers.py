@@ -4,18 +4,14 @@ Models are folders, packed by tar. Calibration and test are windows of ids, cut 
 All arithmetic is in float32.
 """
 
+import contextlib
+import json
 import os
 import resource
 import sys
-import time
-
-if __name__ == "__main__":
-    del sys.path[0]  # this folder, whose tokenize.py would hide that of the library
-
-import contextlib
-import json
 import tarfile
 import tempfile
+import time
 
 import h5py
 import numpy as np
