@@ -364,8 +364,7 @@ uninstall:
 	@for f in $(notdir $(wildcard docs/man/*.1)); do rm -f "$$INTO/share/man/man1/$$f" || exit 1; done
 	@for f in $(PIPELINES) $(DATA); do rm -f "$$INTO/share/ptqtools/$$f" || exit 1; done
 	@rm -f "$$INTO/share/ptqtools/ptqtools.py" "$$INTO/share/ptqtools/__pycache__"/ptqtools.*.pyc \
-		"$$INTO/share/ptqtools/pipelines/lib/__pycache__"/parquet.*.pyc \
-		"$$INTO/share/ptqtools/pipelines/lib/__pycache__"/ggml.*.pyc
+		$(patsubst pipelines/lib/%.py,"$$INTO/share/ptqtools/pipelines/lib/__pycache__"/%.*.pyc,$(filter %.py,$(DATA)))
 	@[ ! -d "$$INTO/share/ptqtools" ] || find "$$INTO/share/ptqtools" -depth -type d -exec rmdir --ignore-fail-on-non-empty {} +
 
 # In a copy of the sources with a folder debian, by the flags of docs/package/debian/rules; its changelog is docs/changes.md.

@@ -198,6 +198,21 @@ static bool same(const struct end *a, const struct end *b)
 	return a->n == b->n && !memcmp(a->data, b->data, a->n);
 }
 
+static void store(const char *path, const struct end *e)
+{
+	FILE *f = fopen(path, "wb");
+
+	if (!f || fwrite(e->data, 1, e->n, f) != e->n || fclose(f))
+		give_up(path);
+}
+
+/* Whether the results have the same objects: a call inside libhdf5 that fails may move them in the file. */
+static bool same_objects(const struct end *a, const struct end *b)
+{
+	store("a.h5", a), store("b.h5", b);
+	return !system("h5diff a.h5 b.h5 >/dev/null 2>&1");
+}
+
 /* Whether the run has status 1 or 2 and one line. */
 static bool clean(const struct end *e)
 {
@@ -210,7 +225,8 @@ static const char *wrong(const struct end *e, const struct end *good, bool to_pi
 	if (e->late)
 		return "comes to no end";
 	if (!e->status)
-		return same(e, good) ? NULL : "status 0, and another result";
+		return same(e, good) || (e->library && same_objects(e, good)) ? NULL :
+			"status 0, and another result";
 	if (resuming && (e->gone_on != good->n || memcmp(e->after, good->data, good->n)))
 		return "the next run does not continue";
 	if (e->library && same(e, good) && e->left <= 1)
