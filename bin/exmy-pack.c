@@ -37,7 +37,8 @@ int main(int argc, char *argv[])
 	if (!repack.done)
 		die("%s: holds no layer %s%s", input_name(f.in),
 			repack.unpack ? "that is packed" : "with codes to pack", layers.n ?
-			" among those that --layers selects" : repack.unpack ? "" : "; dpq-run makes them");
+			" among those that --layers selects" : repack.unpack ? "" :
+			"; dpq-run makes them (codes of several weights need no packing)");
 	filter_close(&f);
 	selection_free(&layers);
 	return 0;

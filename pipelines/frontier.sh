@@ -3,8 +3,8 @@
 #
 # Methods read the same Hessians; the sequential ones and the packages make their own. Weights are in groups of
 # PTQ_GROUP (64) with scales in f16. In row 2-rows of gptq, of about 2 bits, a row is a group. Scales are searched by
-# output error (`hessian`) with GPTQ and what is built on it, by squared error (`mse`) with round-to-nearest. fbquant has
-# no search: its bound on the error of a weight is for full ranges. GPTQ has the group-aware order, but not within
+# output error (`hessian`) with GPTQ and what is built on it, by squared error (`mse`) with round-to-nearest. fbquant
+# has none: its bound on the error of a weight is for full ranges. GPTQ has the group-aware order, but not within
 # caldera: fbq-run has none.
 #
 #   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn

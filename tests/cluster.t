@@ -98,6 +98,15 @@ L
 	is 'SIGTERM ends the runner' "$?" 143
 	ok '... and its lines' until_gone 'touch sto[p]s; sleep 60'
 
+	echo 'touch stopped; sleep 1; touch continued' >lines
+	"$run" <lines >/dev/null 2>said &
+	pid=$!
+	until_there stopped
+	group=$(pgrep -P $pid | head -n 1)
+	kill -STOP "$group"; sleep 0.3; kill -CONT "$group"
+	wait $pid
+	is 'a run that is stopped and continued' "$? $(ls continued)" '0 continued'
+
 	no 'no line' 2 "^each/$r: no command line on standard input" "$run"
 	no 'an operand' 2 "^each/$r: lines: no such option" "$run" lines
 	for i in -1 '' 0 1x 99999999 18446744073709551616; do

@@ -75,6 +75,10 @@ done
 no 'a Hessian is missing' 2 '--hessian FILE is needed' dpq-run -q --storage e8p "$model" -o x.h5
 no 'a group that divides a code' 1 "llama-gqa.h5: /model/.*: a code of e8p is for 8 columns, expected a --group" \
 	dpq-run -q --hessian h.h5 --storage e8p --group 12 "$model" -o x.h5
+no 'Qronos' 2 'no quantizer makes codes of e8p under --compensate both --solver qronos; --solver gptq does' \
+	dpq-run -q --hessian h.h5 --storage e8p --solver qronos "$model" -o x.h5
+no 'to pack its codes' 1 'holds no layer with codes to pack; .*codes of several weights need no packing' \
+	sh -c 'dpq-run -q --compensate none --storage e8p "$1" | exmy-pack -o x.h5' x "$model"
 no 'a compute format' 2 '--compute: weights of e8p are multiplied as they are decoded' dpq-run -q --hessian h.h5 \
 	--storage e8p --layer-rotation none --compute e4m3fn "$model" -o x.h5
 no 'static scales of inputs' 2 '--layer-rotation two-sided: static scales' dpq-run -q --hessian h.h5 --storage e8p \

@@ -85,8 +85,9 @@ static enum status quantize(struct state *s, const struct solver *how, const flo
 	struct codes *to)
 {
 	const struct linear plain = { .out = to->out, .in = to->in, .weight = w };
+	const bool reads = how->compensate != COMPENSATE_NONE || search_reads_hessian(how->search);
 	struct solver_layer l = { .weight = &plain, .settings = how, .codes = to,
-		.h = how->compensate == COMPENSATE_NONE && !search_reads_hessian(how->search) ? NULL : s->l->h };
+		.h = reads ? s->l->h : NULL };
 
 	solver_run(1, &l, s->scratch);
 	*s->index = l.report.index;

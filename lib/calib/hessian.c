@@ -10,8 +10,8 @@
 #include "model/layer.h"
 #include "num/half.h"
 
-/* Largest error of an element relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of products
- * in float32 have far less, by the order of summation. */
+/* Largest error of an element relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of
+ * products in float32 have far less, by the order of summation. */
 static const double ROUNDING = 1e-3;
 
 /* Sets *asymmetric to the first row that differs from its column, and *large to the first with an element
@@ -257,8 +257,8 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 	if (asymmetric < n)
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, asymmetric);
 	if (large < n)
-		die("%s: %s/hessian: is no sum of products: an element of row %zu exceeds √(H_ii H_jj)", file, layer,
-			large);
+		die("%s: %s/hessian: is no sum of products: an element of row %zu exceeds √(H_ii H_jj)",
+			file, layer, large);
 }
 
 void hessian_check_cross(const struct part *part, const char *layer)

@@ -127,9 +127,10 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (!m.quantizer)
 		m.quantizer = quantizer_of_options(o);
 	if (!m.quantizer)
-		misuse("--storage: no quantizer makes codes of %s under --compensate %s%s%s", s->storage.name,
-			compensates[s->compensate], o->solver ? " --solver " : "",
-			o->solver ? method_solvers[o->solver] : "");
+		misuse("--storage: no quantizer makes codes of %s under --compensate %s%s%s%s",
+			s->storage.name, compensates[s->compensate], o->solver ? " --solver " : "",
+			o->solver ? method_solvers[o->solver] : "",
+			o->solver && quantizer_of(s) ? "; --solver gptq does" : "");
 	m.rotates = given(arg, "layer-rotation") ? o->two_sided : m.quantizer->rotates;
 	if (m.qep > 0 && m.quantizer->needs_cross)
 		misuse("--qep: --solver %s compensates the error of inputs too, expected one of both",

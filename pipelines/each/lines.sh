@@ -114,7 +114,7 @@ await() {
 	process=$!
 	# shellcheck disable=SC2064
 	trap "trap '' INT TERM HUP; kill -- -$process; $stop; exit 143" INT TERM HUP
-	wait $process || ended=$?
+	wait -f $process || ended=$?	# -f: not when it is stopped, to be continued
 }
 report() {
 	local id line last shard file status=0 started=''

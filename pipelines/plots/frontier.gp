@@ -38,7 +38,8 @@ plot for [i in shown] of(int(i)) using "bits_a_weight":"kl":"kl_se" with yerrorl
 @panel
 set tmargin at screen down(480); set bmargin at screen down(H - 60); set xrange [1.8:6.6]; set yrange [0.15:10]
 set xlabel "bits per weight, with scales, zero points and branches"
-set ylabel "KL divergence over that of GPTQ at as many bits" offset 1; set ytics (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10)
+set ylabel "KL divergence over that of GPTQ at as many bits" offset 1
+set ytics (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10)
 plot for [i in shown] of(int(i)) using "bits_a_weight":@ratio with linespoints lt int(i), \
 	for [i in apart] of(int(i)) using "bits_a_weight":@ratio with points lt int(i)
 unset multiplot
