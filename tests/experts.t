@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/tap.sh"
 
-if ! py 'h5py.File' 2>/dev/null; then
+if ! has_h5py; then
 	skip 'experts' 'no h5py'
 	done_testing
 fi

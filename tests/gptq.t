@@ -5,7 +5,7 @@
 # shellcheck source=tests/tap.sh
 . "${0%/*}/tap.sh"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-if ! py 'h5py.File' 2>/dev/null; then
+if ! has_h5py; then
 	skip 'GPTQ and AWQ' 'no h5py'
 	done_testing
 fi

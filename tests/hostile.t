@@ -287,6 +287,7 @@ refused twice-index '/index: token 3 has 2, expected each number from 0 to 7 onc
 refused few-modalities '/modality: has shape' switched
 refused real '/tokens: is f32, expected int32' switched
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
+ok 'inputs whose squares are below the least float' of_hessian faint.h5
 refused beyond 'hessian: is no sum of products: an element of row 1 exceeds' of_hessian
 refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian

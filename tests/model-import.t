@@ -4,7 +4,7 @@
 . "${0%/*}/tap.sh"
 export OMP_NUM_THREADS=1
 
-if ! py 'h5py.File' 2>/dev/null; then
+if ! has_h5py; then
 	skip 'model-import' 'no h5py'
 	done_testing
 fi

@@ -101,6 +101,10 @@ plans --by layer --layers '*down_proj' --hessian hess.h5 --target-bits 64 q2.h5 
 tensor-diff -q --reference "$model" --hessian hess.h5 e8p.h5 >diffe8p
 plans --by layer --layers '*down_proj' --target-bits 64 q2.h5 e8p.h5 -o down.costs >x
 ok '... --hessian: output errors of the weight without rotations' py scaled down.costs scaled.h5 diff2 diffe8p
+dpq-run -q --storage e8p --group 16 --hessian hess.h5 "$model" -o e8p16.h5 2>>err
+plans --target-bits 64 e8p16.h5 >x
+is '... in groups, under another type of scales and Qronos' "$(measured x)" \
+	"$(made x --scale-dtype f16 --solver qronos "$model")"
 dpq-run -q --storage e8p --seed 2 --hessian hess.h5 "$model" -o seed.h5 2>>err
 no 'other signs' 1 'seed.h5: .*_proj: is rotated with other signs than in e8p.h5, expected candidates of one --seed' \
 	plans --target-bits 4 q5.h5 e8p.h5 seed.h5

@@ -7,7 +7,7 @@ export OMP_NUM_THREADS=1
 # get FILE: ids, bytes and the attributes, as text
 get() { py get "$1"; }
 h5py=
-py 'h5py.File' 2>/dev/null && h5py=yes
+has_h5py && h5py=yes
 
 printf 'a\000\377' >text
 tokenize --bytes text -o bytes.h5

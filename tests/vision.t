@@ -7,7 +7,7 @@
 export OMP_NUM_THREADS=1
 ref=$top/tests/ref/vision
 
-if ! py 'h5py.File' 2>/dev/null; then
+if ! has_h5py; then
 	skip 'vision' 'no h5py'
 	done_testing
 fi

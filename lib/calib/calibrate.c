@@ -280,8 +280,6 @@ bool calibrate_blocks(struct calibration *k, struct forward *f, const struct par
 		run_model(&s);
 		return s.ended;
 	}
-	if (!pair->forward->blocks)
-		check_plain(pair);
 	ended = forward_blocks(pair->forward, pair->part, NULL, with_block, &s);
 	if (!s.begun)
 		run_model(&s);
@@ -494,6 +492,8 @@ void calibrate_part(void *arg, const struct filter *f)
 	struct calibration k = calibrate_begin(part, run->config, run->execution, c->layers, true);
 
 	advance_pair(c, part);
+	if (c->pair && !c->pair->forward->blocks)
+		check_plain(c->pair);
 	if (c->pair)
 		calibrate_pair(&k, c->pair);
 	for (size_t i = 0; i < config_inputs(run->config); i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* hessian.c -- see hessian.h */
 #include "calib/hessian.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "num/half.h"
 
 /* Largest error of an element relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of
- * products in float32 have far less, by the order of summation. */
+ * products in float32 differ by far less. */
 static const double ROUNDING = 1e-3;
 
 /* Sets *asymmetric to the first row that differs from its column, and *large to the first with an element
@@ -27,12 +28,14 @@ static void find_bad(size_t n, const float h[n][n], size_t *asymmetric, size_t *
 			for (size_t i = i0; i < n && i < i0 + TILE; i++)
 				for (size_t j = j0; j < i && j < j0 + TILE; j++) {
 					const double x = (double)h[i][j], difference = x - (double)h[j][i];
-					const double max = (double)h[i][i] * (double)h[j][j];
+					const double p = (double)h[i][i], q = (double)h[j][j], max = p * q;
+					/* squares below the least float lose digits; products do not */
+					const double bound = (p + FLT_MIN) * (q + FLT_MIN);
 
 					if (difference != 0 && i < a &&
 						difference * difference > ROUNDING * ROUNDING * max)
 						a = i;
-					if (i < b && x * x > (1 + ROUNDING) * (1 + ROUNDING) * max)
+					if (i < b && x * x > (1 + ROUNDING) * (1 + ROUNDING) * bound)
 						b = i;
 				}
 	*asymmetric = a, *large = b;

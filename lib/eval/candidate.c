@@ -59,11 +59,10 @@ static char *scale_words(const struct linear *x)
 
 	if (code_has_scales(&x->storage))
 		return xformat("compensate=none");
-	if (!code_is_single(&x->storage))	/* the only solver, with one scale of the layer */
-		return xformat("group=tensor solver=gptq");
 	group = x->group > 0 ? xformat("%ld", x->group) : xformat(x->group ? "tensor" : "channel");
-	y = xformat("group=%s%s%s", group, implied ? "" : " scale-dtype=",
-		implied ? "" : scale_types[x->storage.scales]);
+	y = xformat("group=%s%s%s%s", group, implied ? "" : " scale-dtype=",
+		implied ? "" : scale_types[x->storage.scales],
+		code_is_single(&x->storage) ? "" : " solver=gptq");	/* qronos makes none */
 	free(group);
 	return y;
 }

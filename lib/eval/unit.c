@@ -167,8 +167,8 @@ static void add_other(void *arg, const char *path, const char *type, int rank, c
 	struct tensor t;
 
 	(void)type, (void)dim;
-	if (rank > 0 && !is_repeated(u->model, group) && !is_repeated(u->model, path) &&
-	    strcmp(type, "string") != 0 && !is_planned(u, path) &&
+	if (rank > 0 && strcmp(type, "string") != 0 && !is_planned(u, path) &&
+	    !is_repeated(u->model, group) && !is_repeated(u->model, path) &&
 	    part_shape(u->model, path, TENSOR_ANY, rank, NULL, &t))
 		u->other += 8 * (double)tensor_count(&t) * (double)tensor_size(t.type);
 	free(group);

@@ -20,7 +20,7 @@ enum unit_kind { UNIT_BLOCK, UNIT_LAYER };
 extern const char *const unit_kinds[];		/* "block", "layer", NULL */
 
 struct unit {
-	char *glob;			/* matches its layers, and others of the same block or name */
+	char *glob;			/* matches its layers; if it is not whole, others, too */
 	size_t block;			/* number in the language model */
 	struct layer_list list;
 	bool whole;			/* no other layer of the model matches glob */

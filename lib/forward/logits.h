@@ -13,9 +13,10 @@
 
 /*
  * Computes the logits of up to LOGITS_MODELS models over the same windows, in tiles of rows by entries of
- * their common vocabulary. The weights of a head that several models have are prepared once. visit() is
- * called with y[k][m][n] of model k, for rows row .. row + m - 1 and entries first .. first + n - 1. Threads
- * call it for different rows. The tiles of a row come in order, and are the same for any number of threads.
+ * their common vocabulary. On the processor the weights of a head that several models have are prepared once.
+ * visit() is called with y[k][m][n] of model k, for rows row .. row + m - 1 and entries first ..
+ * first + n - 1. Threads call it for different rows. The tiles of a row come in order, and are the same for
+ * any number of threads.
  */
 enum { LOGITS_MODELS = 8 };
 typedef void logits_visit(void *arg, size_t row, size_t m, size_t first, size_t n, const float *const y[]);

@@ -132,7 +132,7 @@ void method_check(const struct method_options *o);
 void method_hint(const struct option_row *o);
 
 enum { METHOD_WITHOUT_EFFECT = 11 };
-/* Options without effect under the other options; the first rows are those that the quantizer does not read.
+/* Options without effect under the other options; the first row is that of the quantizer.
  * act_mode: whether --act-mode was given. */
 void method_without_effect(const struct method_options *o, bool act_mode,
 	struct option_without_effect row[METHOD_WITHOUT_EFFECT]);

@@ -71,8 +71,8 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 	if (!linear_rotations_agree(l->in, &y->rotation_in, &l->rotation_in) ||
 		!linear_rotations_agree(l->out, &y->rotation_out, &l->rotation_out) ||
 		!linear_splits_agree(y, l))
-		die("%s: %s: is rotated or split otherwise than in %s: expected a model quantized without "
-			"--layer-rotation", file, path, part_name(part));
+		die("%s: %s: is rotated or split otherwise than in %s: expected the model that was "
+			"quantized, without --layer-rotation", file, path, part_name(part));
 	return y;
 }
 

@@ -133,9 +133,10 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 		out = outputs_of(w->f, layer, &in);
 	inputs = q->source.peek(q->source.arg, layer, in, method_needs_hessian(m));
 	quantize_check_inputs(q, m, layer, &inputs);
-	if (q->files.hessian && !inputs.hessian && !q->warned_moments) {
-		warn("%s: has no Hessian of %s: its errors are those of the weights, not of the outputs",
-			q->source.name, path);
+	if (q->files.hessian && !inputs.hessian && layer->stack && !q->warned_moments) {
+		warn("%s: has no Hessian of %s: %s", q->source.name, path, m->quantizer->reads_hessian ?
+			"it is quantized without one" :
+			"its errors are those of the weights, not of the outputs");
 		q->warned_moments = true;
 	}
 	if (w->f->shard.n < 2)	/* otherwise the layer may belong to another shard */

@@ -43,8 +43,7 @@ void quantize_check_skip(const struct quantize *q, const struct filter *f)
 	if (w.asked && !w.corrected)
 		warn("%s: no layer is corrected: --qep-skip leaves out all that have --qep%s",
 			input_name(f->in), skip->n ? "" : " (default: down projections)");
-	else if (skip->n && strcmp(skip->pattern->text, "none") && option_has_effect("qep-skip") &&
-		!w.matched)
+	else if (option_has_effect("qep-skip") && strcmp(skip->pattern->text, "none") && !w.matched)
 		warn("%s: --qep-skip matches no layer%s", input_name(f->in), selection_text(q->layers));
 }
 

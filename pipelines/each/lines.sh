@@ -114,7 +114,8 @@ await() {
 	process=$!
 	# shellcheck disable=SC2064
 	trap "trap '' INT TERM HUP; kill -- -$process; $stop; exit 143" INT TERM HUP
-	wait -f $process || ended=$?	# -f: not when it is stopped, to be continued
+	# wait also returns when the process is stopped, to be continued later
+	while ended=0; wait $process || ended=$?; kill -0 $process 2>/dev/null; do sleep 0.1; done
 }
 report() {
 	local id line last shard file status=0 started=''

@@ -6,7 +6,10 @@
 BEGIN { FS = OFS = "\t" }
 FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
 NR == FNR {
-	if ($1 == "gptq" && $2 == "none") { bits[++n] = $at["bits_a_weight"]; kl[n] = log($at["kl"]) }
+	if ($1 == "gptq" && $2 == "none" && !(n && $at["bits_a_weight"] <= bits[n])) {
+		bits[++n] = $at["bits_a_weight"]
+		kl[n] = log($at["kl"])
+	}
 	next
 }
 FNR == 1 { print $0, "kl_times_gptq"; next }

@@ -10,9 +10,9 @@ import tarfile
 
 import h5py
 import numpy as np
+import peers
 import ptqtools
 
-from lib import peers
 from lib.checkpoint import DOWN, config, dense, divisor, fields, folder, identical, middle, reported, save, scale, units
 from lib.h5 import copied, create, layers_of
 

@@ -42,6 +42,12 @@ def beyond(h):
     h[0, 1] = h[1, 0] = 1.01 * np.sqrt(h[0, 0] * h[1, 1])
 
 
+def faint(h):
+    """The first input is so small that its square is 0."""
+    h[0, :] *= np.float32(1e-24)
+    h[:, 0] *= np.float32(1e-24)
+
+
 def large(h):
     h *= 3e38 / abs(h).max()
 
@@ -107,6 +113,7 @@ def faults():
     change("skew.h5", "hessian.h5", hessian(wrong))
 
     change("large.h5", "hessian.h5", hessian(large))
+    change("faint.h5", "hessian.h5", hessian(faint))
     change("beyond.h5", "hessian.h5", hessian(beyond))
 
     change("nan-hessian.h5", "hessian.h5", hessian(nan))
