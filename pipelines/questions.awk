@@ -1,11 +1,11 @@
 #!/usr/bin/awk -f
-# questions.awk -- converts questions with the choices in the text of an instruction to JSON lines for eval-choice
+# questions.awk -- items for questions-import, of questions with the choices in the text of an instruction
 #
-#	awk -v task=NAME -f questions.awk FILE.json >FILE.jsonl
+#	awk -f questions.awk FILE.json | questions-import --task arc_easy >questions.jsonl
 #
 # FILE.json: an array of objects with "instruction" ("...question: Q\n\nAnswer1: A Answer2: B ...\n\nAnswer format:
 # answer1/answer2/...") and "answer" ("answer2"), one member per line, as ARC and OpenBookQA are published for
-# instruction tuning. A context becomes "Question: Q\nAnswer: ". Escapes in texts are unchanged.
+# instruction tuning. An item has the members of both sets. Escapes in texts are unchanged.
 function fail(what) { print "questions.awk: " FILENAME ":" FNR ": " what > "/dev/stderr"; failed = 1; exit 1 }
 function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` becomes the part after it
 	i = index(rest, mark)
@@ -14,7 +14,6 @@ function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` be
 	rest = substr(rest, i + length(mark))
 	return before
 }
-BEGIN { if (task == "") { print "questions.awk: -v task=NAME is expected" > "/dev/stderr"; failed = 1; exit 2 } }
 /^[ \t]*"instruction": "/ {
 	rest = $0
 	cut("question: ")
@@ -22,16 +21,18 @@ BEGIN { if (task == "") { print "questions.awk: -v task=NAME is expected" > "/de
 	all = cut("\\n\\nAnswer format: ")
 	n = split(rest, names, "/")
 	rest = all
-	choices = ""
-	for (k = 2; k <= n; k++) choices = choices "\"" cut(" Answer" k ": ") "\", "
-	choices = choices "\"" rest "\""
+	texts = labels = ""
+	for (k = 2; k <= n; k++) { texts = texts "\"" cut(" Answer" k ": ") "\", "; labels = labels "\"" k - 1 "\", " }
+	texts = texts "\"" rest "\""
+	labels = labels "\"" n "\""
 }
 /^[ \t]*"answer": "answer[0-9]+"/ {
-	if (choices == "") fail("an answer without a question")
+	if (texts == "") fail("an answer without a question")
 	match($0, /[0-9]+/)
-	printf "{\"task\": \"%s\", \"context\": \"Question: %s\\nAnswer: \", \"choices\": [%s], \"gold\": %d}\n",
-		task, question, choices, substr($0, RSTART, RLENGTH) - 1
-	choices = ""
+	printf "{\"question\": \"%s\", \"question_stem\": \"%s\", \"choices\": {\"label\": [%s], \"text\": [%s]}, ",
+		question, question, labels, texts
+	printf "\"answerKey\": \"%s\"}\n", substr($0, RSTART, RLENGTH)
+	texts = ""
 	written++
 }
 END { if (!failed && !written) fail("holds no question") }

@@ -188,13 +188,14 @@ cat >task.json <<J
     }
 ]
 J
-awk -v task=T -f "$top/pipelines/questions.awk" task.json >task.jsonl
-ok 'questions.awk converts a task' py task
-ok '... eval-choice reads the result' eval-choice --questions task.jsonl $m
+awk -f "$top/pipelines/questions.awk" task.json >items.jsonl
+for task in arc_easy openbookqa; do
+	questions-import --task $task items.jsonl -o $task.jsonl
+	ok "questions.awk makes items of $task" py items $task
+	ok '... eval-choice reads the questions' eval-choice --questions $task.jsonl $m
+done
 no '... a file of another kind' 1 'questions.awk: words.jsonl:.: holds no question' \
-	awk -v task=T -f "$top/pipelines/questions.awk" words.jsonl
-no '... no name of the task' 2 '-v task=NAME is expected' awk -f "$top/pipelines/questions.awk" task.json
+	awk -f "$top/pipelines/questions.awk" words.jsonl
 sed 's/Answer2: x/Answer5: x/' task.json >odd.json
-no '... a missing choice' 1 "odd.json:9: ' Answer2: ' is missing" \
-	awk -v task=T -f "$top/pipelines/questions.awk" odd.json
+no '... a missing choice' 1 "odd.json:9: ' Answer2: ' is missing" awk -f "$top/pipelines/questions.awk" odd.json
 done_testing

@@ -68,7 +68,8 @@ eval-choice -q --questions q.jsonl --reference int2.h5 int3.h5 -o another.choice
 eval-choice -q --questions q.jsonl int3.h5 -o plain.choice >x
 no '... another reference' 1 'log_likelihood_of_reference: is of another reference: choice 0' \
 	eval-compare int3.choice another.choice
-no '... none' 1 'plain.choice: /question/kl: is missing, unlike in int3.choice' eval-compare int3.choice plain.choice
+no '... none' 1 'plain.choice: /question/agreement: is missing, unlike in int3.choice' \
+	eval-compare int3.choice plain.choice
 no '... other questions' 1 'others.h5: has other questions than right-1.h5' eval-compare right-1.h5 others.h5
 no '... fewer' 1 'less.h5: /question/acc' eval-compare right-1.h5 less.h5
 no '... and a text' 1 'right-1.h5: has other questions than int2.choice|right-1.h5: /target' \

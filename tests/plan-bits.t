@@ -184,12 +184,19 @@ no '... of another format of the same size' 1 \
 	plans --costs same.h5 --target-bits 5.2 q2.h5 int4.h5
 no '... of another size' 1 'other.h5: /size: is of other candidates: /model/layers/0/\* in q2.h5 has [0-9]* bits' \
 	plans --costs other.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
-no '... of more' 1 'costs.h5: /size' plans --costs costs.h5 --target-bits 4.5 q2.h5 q3.h5
-no '... of layers' 1 'layers.h5: /size' plans --costs layers.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... of more candidates' 1 'costs.h5: /kl: is of 3 candidates and 2 blocks or layers, expected 2 and 2' \
+	plans --costs costs.h5 --target-bits 4.5 q2.h5 q3.h5
+no '... of layers' 1 'layers.h5: /kl: is of 3 candidates and 14 blocks or layers, expected 3 and 2' \
+	plans --costs layers.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no '... without formats' 1 'bare.h5: /lines: is missing' plans --costs bare.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 cp q3.h5 renamed.h5
 plans --costs costs.h5 --target-bits 5.2 q2.h5 renamed.h5 q5.h5 | sed 's/renamed/q3/' >x
 ok 'names of files may change' cmp x blocks.plan
+cp q3.h5 'new
+line.h5'
+plans --costs costs.h5 --target-bits 5.2 q2.h5 'new
+line.h5' q5.h5 | sed 's/new?line/q3/' >x
+ok '... and have a newline' cmp x blocks.plan
 no '... that are not finite' 1 'bad.h5: /kl: has nan' plans --costs bad.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no 'only the model itself' 1 'llama-gqa.h5: has no quantized linear layer in a block' plans --target-bits 4 "$model"
 no 'a candidate without a layer' 1 'less.h5: /model/layers/1/mlp/up_proj: is missing' \

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "eval/knapsack.h"
 
@@ -85,8 +86,11 @@ void bit_plan_print(const struct bit_plan *p, const struct units *u, const doubl
 	for (size_t i = 0; i < u->n; i++) {
 		const size_t c = p->candidate[i];
 		char *note = xformat("%s, KL %.3g", part_name(u->candidate[c]), kl[i * u->candidates + c]);
-		char *lines = unit_lines(u, i, c, note);
+		char *lines;
 
+		for (char *end = note; (end = strchr(end, '\n')); )
+			*end = '?';	/* in the name of a file */
+		lines = unit_lines(u, i, c, note);
 		fputs(lines, stdout);
 		free(note), free(lines);
 	}

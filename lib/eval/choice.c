@@ -257,7 +257,9 @@ struct table choices_table(const struct choices *c, const struct part *before)
 	if (before && !part_find(before, "/question/acc_bytes", TENSOR_F64, 1, &c->questions->n, &found))
 		for (size_t k = 0; k < ACCURACIES; k++) {
 			theirs[k] = earlier(&accuracies[k], c->questions, before);
-			mark[accuracies[k].mark].before = theirs[k];
+			for (size_t i = 0; i < n; i++)
+				if (mark[i].x == c->mark[accuracies[k].mark])
+					mark[i].before = theirs[k];
 		}
 	t = marks_table(c->questions, n, mark, before, same);
 	free(same);

@@ -3,6 +3,7 @@
 #include "eval/compare.h"
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -13,44 +14,65 @@
 
 /* A row of the table: a dataset of the method's records, minus that of the base or of the reference. */
 enum less { NOTHING, BASE, REFERENCE };
-static const char REFERENCE_NLL[] = "/nll_of_reference";
-static const struct row { const char *name, *path; enum less less; } rows[] = {
+struct row { const char *name, *path; enum less less; };
+
+static const char REFERENCE_NLL[] = "/nll_of_reference", QUESTION[] = "/question/";
+static const struct row of_texts[] = {
 	{ "nll", "/nll_of_target", NOTHING },
 	{ "nll_rise", "/nll_of_target", REFERENCE },
 	{ "kl", "/kl", NOTHING },
 	{ "nll_delta", "/nll_of_target", BASE },
 	{ "kl_delta", "/kl", BASE },
-	{ "acc", "/question/acc", NOTHING },
-	{ "acc_norm", "/question/acc_norm", NOTHING },
-	{ "acc_bytes", "/question/acc_bytes", NOTHING },
-	{ "exact", "/question/exact", NOTHING },
-	{ "strict", "/question/strict", NOTHING },
-	{ "flexible", "/question/flexible", NOTHING },
-	{ "kl", "/question/kl", NOTHING },
-	{ "agreement", "/question/agreement", NOTHING },
-	{ "acc_delta", "/question/acc", BASE },
-	{ "acc_norm_delta", "/question/acc_norm", BASE },
-	{ "acc_bytes_delta", "/question/acc_bytes", BASE },
-	{ "exact_delta", "/question/exact", BASE },
-	{ "strict_delta", "/question/strict", BASE },
-	{ "flexible_delta", "/question/flexible", BASE },
-	{ "kl_delta", "/question/kl", BASE },
-	{ "agreement_delta", "/question/agreement", BASE },
 };
-enum { ROWS = sizeof rows / sizeof *rows };
 
-static bool of_questions(const struct row *row)
+/* The rows of a record. Of questions they are two for each mark: a dataset /question/NAME in f64. */
+struct rows {
+	size_t n, questions;		/* questions: 0 in a record of a text */
+	struct row *row;
+};
+
+static void add_row(struct rows *r, const char *name, const char *path, enum less less)
 {
-	static const char group[] = "/question/";
+	r->row = xgrow(r->row, r->n + 1, sizeof *r->row);
+	r->row[r->n++] = (struct row){ xformat("%s%s", name, r->questions && less == BASE ? "_delta" : ""),
+		xformat("%s", path), less };
+}
 
-	return !strncmp(row->path, group, strlen(group));
+static void add_mark(void *rows, const char *path, const char *type, int rank, const size_t dim[])
+{
+	const size_t n = strlen(QUESTION);
+	struct rows *r = rows;
+
+	if (strncmp(path, QUESTION, n) != 0 || strcmp(type, tensor_name(TENSOR_F64)) != 0 || rank != 1)
+		return;
+	r->questions = dim[0];
+	add_row(r, path + n, path, NOTHING);
+}
+
+static struct rows rows_of(const struct part *record)
+{
+	struct rows r = { 0 };
+
+	part_datasets(record, add_mark, &r);
+	for (size_t i = 0, n = r.n; i < n; i++)
+		add_row(&r, r.row[i].name, r.row[i].path, BASE);
+	for (size_t i = 0; !r.questions && i < sizeof of_texts / sizeof *of_texts; i++)
+		add_row(&r, of_texts[i].name, of_texts[i].path, of_texts[i].less);
+	return r;
+}
+
+static void rows_free(struct rows *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free((char *)(uintptr_t)r->row[i].name), free((char *)(uintptr_t)r->row[i].path);
+	free(r->row);
 }
 
 /* The windows of the first record, by which the others are checked. */
 struct shape {
 	const struct part *first;
-	bool questions;			/* a question counts as a window of one target */
-	size_t n, windows;		/* targets, windows */
+	struct rows rows;
+	size_t n, windows;		/* targets, windows: a question is a window of one target */
 	int32_t *window;		/* [n] of each target */
 	double *targets;		/* [windows] */
 };
@@ -72,20 +94,9 @@ static void read_windows(struct shape *s)
 	}
 }
 
-/* The number of questions of a record; 0: it is no record of questions. */
-static size_t questions_of(const struct part *record)
-{
-	struct tensor t;
-
-	for (size_t i = 0; i < ROWS; i++)
-		if (of_questions(&rows[i]) && part_shape(record, rows[i].path, TENSOR_F64, 1, NULL, &t))
-			return t.dim[0];
-	return 0;
-}
-
 static void read_questions(struct shape *s)
 {
-	s->n = s->windows = questions_of(s->first);
+	s->n = s->windows = s->rows.questions;
 	s->window = xalloc(s->n, sizeof *s->window);
 	for (size_t i = 0; i < s->n; i++)
 		s->window[i] = (int32_t)i;
@@ -93,21 +104,14 @@ static void read_questions(struct shape *s)
 
 static struct shape shape_of(const struct part *first)
 {
-	struct shape s = { .first = first, .questions = questions_of(first) != 0 };
+	struct shape s = { .first = first, .rows = rows_of(first) };
 
-	(s.questions ? read_questions : read_windows)(&s);
+	(s.rows.questions ? read_questions : read_windows)(&s);
 	s.targets = xalloc(s.windows, sizeof *s.targets);
 	memset(s.targets, 0, s.windows * sizeof *s.targets);
 	for (size_t i = 0; i < s.n; i++)
 		s.targets[s.window[i]]++;
 	return s;
-}
-
-/* Whether a row is in the table: the first record has the dataset. */
-static bool applies(const struct row *row, const struct shape *s)
-{
-	return of_questions(row) == s->questions && part_has(s->first, row->path) &&
-		(row->less != REFERENCE || part_has(s->first, REFERENCE_NLL));
 }
 
 static void check_same(const struct part *record, const struct shape *s, const char *path)
@@ -131,19 +135,24 @@ static void check_present(const struct part *record, const struct shape *s, cons
 
 static void check_record(const struct part *record, const struct shape *s)
 {
-	if (s->questions) {
+	struct rows own;
+
+	if (s->rows.questions) {
 		marks_check_same(record, s->first);
 	} else {
 		check_same(record, s, "/target");
 		check_same(record, s, "/window");
 	}
 	check_present(record, s, REFERENCE_NLL);
-	for (size_t i = 0; i < ROWS; i++)
-		if (of_questions(&rows[i]) == s->questions)
-			check_present(record, s, rows[i].path);
+	own = rows_of(record);
+	for (size_t i = 0; i < s->rows.n; i++)
+		check_present(record, s, s->rows.row[i].path);
+	for (size_t i = 0; i < own.n; i++)
+		check_present(record, s, own.row[i].path);
+	rows_free(&own);
 	if (part_has(s->first, REFERENCE_NLL))
 		record_check_reference(record, s->n, record_numbers(s->first, REFERENCE_NLL, s->n));
-	if (s->questions)
+	if (s->rows.questions)
 		choices_check_reference(record, s->first);
 }
 
@@ -181,18 +190,20 @@ struct table compare_table(size_t draws, const struct part *const record[2 * dra
 
 	for (size_t i = 1; i < 2 * draws; i++)
 		check_record(record[i], &s);
-	for (size_t i = 0; i < ROWS; i++) {
+	for (const struct row *row = s.rows.row; row < s.rows.row + s.rows.n; row++) {
 		struct two_way t;
 		const char *verdict = "-";
 
-		if (!applies(&rows[i], &s))
+		if (!part_has(s.first, row->path) ||
+		    (row->less == REFERENCE && !part_has(s.first, REFERENCE_NLL)))
 			continue;
-		t = layout_of(&rows[i], draws, record, &s, confidence);
-		if (rows[i].less != NOTHING && !isnan(t.df))
+		t = layout_of(row, draws, record, &s, confidence);
+		if (row->less != NOTHING && !isnan(t.df))
 			verdict = t.separated ? "yes" : "no";
-		table_row(&table, (const char *[]){ rows[i].name, verdict }, (double[]){ t.mean, t.se, t.df,
+		table_row(&table, (const char *[]){ row->name, verdict }, (double[]){ t.mean, t.se, t.df,
 			t.se_draws, t.se_windows, t.quantile, (double)draws, (double)s.windows });
 	}
+	rows_free(&s.rows);
 	free(s.window), free(s.targets);
 	return table;
 }

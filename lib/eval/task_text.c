@@ -37,6 +37,8 @@ static char *field(size_t n, const char *what, const json_t *item)
 	for (size_t i = 0; filter && i < sizeof filters / sizeof *filters; i++)
 		if (!strcmp(filter, filters[i].name))
 			y = filters[i].run(text);
+	if (filter && !y)
+		die("no filter '%s' of '%s'", filter, name);
 	if (!y)
 		y = xformat("%s", text);
 	free(name);

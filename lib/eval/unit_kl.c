@@ -80,15 +80,29 @@ static void check_lines(const char *file, const struct units *u, size_t unit, si
 	free(lines);
 }
 
+/* Other numbers of units or candidates than those of the stored KL. */
+static void check_numbers(const struct part *file, const struct units *u)
+{
+	struct tensor t;
+
+	if (part_shape(file, "/kl", TENSOR_F64, 2, NULL, &t) &&
+	    (t.dim[0] != u->n || t.dim[1] != u->candidates))
+		die("%s: /kl: is of %zu candidates and %zu blocks or layers, expected %zu and %zu",
+			part_name(file), t.dim[1], t.dim[0], u->candidates, u->n);
+}
+
 void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 {
-	const char *path = part_name(file);
+	const char *path = part_name(file), *rest;
 	const size_t dim[] = { u->n, u->candidates };
-	const int64_t *size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
-	const double *own = part_tensor(file, "/kl", TENSOR_F64, 2, dim).data;
-	char *lines = part_string(file, "/lines");
-	const char *rest = lines;
+	const int64_t *size;
+	const double *own;
+	char *lines;
 
+	check_numbers(file, u);
+	size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
+	own = part_tensor(file, "/kl", TENSOR_F64, 2, dim).data;
+	rest = lines = part_string(file, "/lines");
 	if (!lines)
 		die("%s: /lines: is missing", path);
 	for (size_t i = 0; i < u->n * u->candidates; i++) {

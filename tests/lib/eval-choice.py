@@ -286,9 +286,10 @@ def as_json():
     assert [r["task"] for r in v["rows"]] == ["b", "a", "c"] and v["all"]["questions"] == 40
 
 
-def task():
-    a, b = map(json.loads, open("task.jsonl"))
-    assert a == dict(
-        task="T", context="Question: Is it \"a\" or b?\nAnswer: ", choices=["a 5 \u00e9", "it is Answer 3"], gold=1
-    ), a
-    assert b == dict(task="T", context="Question: Which\nAnswer: ", choices=["w", "x", "y"], gold=0), b
+def items(task):
+    prompt = dict(arc_easy="Question: %s\nAnswer:", openbookqa="%s")[task]
+    texts = [' a 5 \u00e9', ' it is Answer 3'], [' w', ' x', ' y']
+    a, b = (json.loads(line) for line in open(task + ".jsonl"))
+    for x, question, choices, gold in (a, 'Is it "a" or b?', texts[0], 1), (b, "Which", texts[1], 0):
+        expected = dict(task=task, context=prompt % question, choices=choices, gold=gold)
+        assert {k: x[k] for k in expected} == expected, x
