@@ -67,11 +67,17 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 	return p;
 }
 
-static void warn_long(const struct windows *w, const struct config *c)
+static void warn_long(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
+	size_t positions)
 {
-	if (c->positions && w->longest > c->positions)
-		warn("%s: the longest question has %zu tokens, the model only %zu positions; likelihoods "
-			"beyond them are not reliable", w->name, w->longest, c->positions);
+	const size_t cut = prompts_cut(q->contexts, p, positions);
+
+	if (cut)
+		warn("%s: %zu of %zu contexts are too long for the %zu positions of the model and lose their "
+			"first tokens", q->name, cut, q->contexts, positions);
+	if (positions && w->longest > positions)
+		warn("%s: the longest question with images has %zu tokens, the model only %zu positions; "
+			"likelihoods beyond them are not reliable", w->name, w->longest, positions);
 }
 
 /* Closes the models. */
@@ -80,12 +86,13 @@ static void measure(const struct settings *set, const struct questions *q, struc
 {
 	struct prompt_images images = { 0 };
 	struct prompt *prompts = encode(set, q, model, &images);
-	struct windows windows = prompt_windows(q->name, q->contexts, prompts, &images, AXES);
+	const size_t positions = model->config->positions;
+	struct windows windows = prompt_windows(q->name, q->contexts, prompts, &images, AXES, positions);
 	struct part *before = set->paired ? choices_open_earlier(set->paired, q) : NULL;
 	struct output *out = record_open(to, model->part);
 	double *nll = xalloc(windows.targets, sizeof *nll);
 
-	warn_long(&windows, model->config);
+	warn_long(q, prompts, &windows, positions);
 	if (before)
 		record_input(out, "paired", before);
 	if (reference) {
@@ -148,6 +155,8 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.questions)
 		misuse("--questions FILE is expected");
+	if (set.until && !*set.until)
+		misuse("--until is empty, expected a text");
 	option_without_effect(1, &(struct option_without_effect){ !set.greedy, "until", "no --greedy" });
 
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_CHOICES);

@@ -10,7 +10,8 @@ set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 arguments 0 "$@"
-products=$(program PTQ_PRODUCTS products kernels) kernels=$(dirname "$products")/kernels
+products=$(program PTQ_PRODUCTS products kernels)
+kernels=$(dirname "$products")/kernels
 enter "$name" "$(machine)"
 
 keep batch.tsv "$products" -r "${PTQ_RUNS:-15}" batch

@@ -47,7 +47,9 @@ run() {	# run METHOD ROTATION BITS COMMAND
 	[ "$run" = "$base" ] && drop='' || drop="&& rm $run.h5"	# of gptq others are made
 	recorded "$run" "$base"
 	step "$4 -q -v --report $run.report -o $run.h5 2>$run.usage && tensor-stats -q $run.h5 >$run.stats &&" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv $drop"
+		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
+		"${asked:+&& $(answered "$run")} $drop"
+	[ -z "$asked" ] || accuracy_of "$run" "$base"
 	listed+=("$1	$2	$3	@$run $base")
 }
 calibrate
@@ -95,7 +97,8 @@ theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one tha
 	step "${3:+$3 -o $run.h5 >$run.stats 2>$run.usage &&}" \
 		"tensor-diff --reference model.h5 $given $force$run.h5 | cut -f 1,7 >$run.report &&" \
 		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
-		"${3:+&& rm $run.h5}"
+		"${asked:+&& $(answered "$run")} ${3:+&& rm $run.h5}"
+	[ -z "$asked" ] || accuracy_of "$run" "$base"
 	[ -n "${3-}" ] || step "tensor-stats -q $run.h5 >$run.stats"
 	listed+=("$1	none	$2	@$run $base")
 }

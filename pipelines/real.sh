@@ -24,8 +24,8 @@ about_inputs() { printf '\nThe windows and the settings PTQ_... are those of PIP
 form='' given=()
 while [ $# != 0 ]; do
 	case $1 in
-		--as) form=${2:-none}; shift $(($# > 1)) ;;
-		--as=*) form=${1#--as=} form=${form:-none} ;;
+		--as) [ $# -gt 1 ] || fail 2 '--as: expected scaled or rotated'; form=$2; shift ;;
+		--as=*) form=${1#--as=} ;;
 		*) given+=("$1") ;;
 	esac
 	shift
@@ -52,7 +52,10 @@ case ${operands[0]-} in
 	*) fail 2 "${operands[0]}: is no model of this script, which are smollm2 and gemma3" ;;
 esac
 pipeline=$here/${operands[1]:-dpq-table4}.sh
-[[ ${operands[1]-} != */* && -x $pipeline ]] || fail 2 "${operands[1]}: is no pipeline of $here"
+[[ ${operands[1]-} != */* && -x $pipeline && $(sed -n 2p "$pipeline") = *'[MODEL'* ]] ||
+	fail 2 "${operands[1]}: is no pipeline of $here that reads a model"
+[ "$form ${operands[0]}" != 'rotated gemma3' ] || fail 2 '--as rotated: gemma3 cannot be rotated; --help says why'
+readable "${operands[@]:2}"
 folder=${PTQ_RESULTS:-results}/${operands[0]}
 options=() file=$folder/${form:-model}.h5
 if [ $mode != make ]; then

@@ -18,7 +18,7 @@ calibrate
 step "gar-order --group $group hessian.h5 -o order.h5"
 solve="dpq-run --storage uint3 --group $group --order order.h5" in='--hessian hessian.h5 model.h5'
 measure gptq gptq "$solve $in"
-measure hessian gptq "$solve --scale-search hessian $in"
+measure scales gptq "$solve --scale-search hessian $in"
 measure paths-4 gptq "$solve --paths 4 $in"
 measure turns-1 gptq "$solve --turns 1 $in"
 measure both gptq "$solve --paths 4 --turns 1 $in"
@@ -27,7 +27,7 @@ run_steps
 tabulate solver-search "$compared" comparison <<'T'
 run	method	@
 gptq	GPTQ	@gptq gptq
-hessian	scales by output error	@hessian gptq
+scales	scales by output error	@scales gptq
 paths-4	4 paths of codes	@paths-4 gptq
 turns-1	1 turn of scales and codes	@turns-1 gptq
 both	4 paths, 1 turn	@both gptq

@@ -147,11 +147,21 @@ for k in 1 2; do
 done
 ok 'branches' env PTQ_RANKS=1 "$top/pipelines/fbquant-ranks.sh" tiny.h5
 is '... have accuracies' "$(head -1 results/fbquant/*/ranks.tsv | tr '\t' '\n' | grep -c '^acc_norm_delta_se$')" 1
+sed '/^step\|^measure\|^run_steps/d' own.sh >names.sh
+echo 'measure hessian hessian dpq-run' >>names.sh
+no 'a run with the name of a file that runs read' 1 'hessian: a run has the name of a file that runs read' bash ./names.sh m.h5
+for f in "$top"/pipelines/*.sh; do
+	grep -q 'draws=\${PTQ_DRAWS' "$f" || continue
+	PEERS=/nonexistent "$f" --dry-run >commands 2>err
+	is "${f##*/}: each evaluation has its accuracies" "$(grep -c eval-choice commands)" "$(grep -c eval-ppl commands)"
+done
 no 'questions that are not there' 1 'none.jsonl: no such file' env PTQ_QUESTIONS=none.jsonl "$p" tiny.h5
 unset PTQ_QUESTIONS
 
 is '--help names the draws of a pipeline that has them' \
 	"$("$p" --help | grep -c '^PTQ_DRAWS') $("$top/pipelines/outliers.sh" --help | grep -c '^PTQ_DRAWS')" '1 0'
+PTQ_QUESTIONS=questions.jsonl "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
+is '... and no accuracies' "$(head -1 err)" 'outliers: PTQ_QUESTIONS has no effect here: no accuracies'
 PTQ_DRAWS=2 "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
 is '... others have one draw, and say so' "$(head -1 err)" 'outliers: PTQ_DRAWS has no effect here: one draw'
 

@@ -63,8 +63,8 @@ run rtn.h5 --paired old.h5 >x; ok 'a record from before acc_bytes: the same diff
 # contexts: with and without an end of greedy decoding
 py contexts
 for until in '' X; do
-	eval-choice --questions several.jsonl $m --greedy --until "$until" -o several.h5 >/dev/null
-	eval-choice --questions single.jsonl $m --greedy --until "$until" -o each.h5 >/dev/null
+	eval-choice --questions several.jsonl $m --greedy ${until:+--until "$until"} -o several.h5 >/dev/null
+	eval-choice --questions single.jsonl $m --greedy ${until:+--until "$until"} -o each.h5 >/dev/null
 	ok "a context for each choice: the likelihoods of each alone ($until)" py same_contexts
 done
 # the divergence of a choice of one token
@@ -158,17 +158,37 @@ no 'a record of other questions' 1 'r.h5: has other questions than other.jsonl' 
 no 'a record of fewer questions' 1 'r.h5: /question/gold: has 40 questions, expected 20: use the same --limit' \
 	run --limit 20 --paired r.h5 $m
 eval-ppl -q --tokens t.h5 --ctx 4 $m -o ppl.h5 >/dev/null
+for x in acc:question/acc acc_norm:choice/log_likelihood; do
+	py nan r.h5 "${x#*:}" nan.h5
+	no "a record whose ${x#*:} is not finite" 1 "nan.h5: /${x#*:}: number 1 is nan, expected a finite one" \
+		run --paired nan.h5 $m
+done
 no 'a record of another tool' 1 'ppl.h5: is not a record of eval-choice' run --paired ppl.h5 $m
 no 'a record of another reference' 1 \
 	'k.h5: /choice/log_likelihood_of_reference: is of another reference: choice 0 has' \
 	run rtn.h5 --reference rtn.h5 --paired k.h5
 no 'a reference of another vocabulary' 1 'tiny.h5: /config: has a vocabulary of 24' run $m --reference tiny.h5
+py equal
+for how in default Haswell; do
+	[ $how = default ] || export OPENBLAS_CORETYPE=$how
+	eval-choice --questions equal.jsonl prose.h5 >x
+	unset OPENBLAS_CORETYPE
+	is "of equal choices the first counts, kernels of $how" "$(sed -n '$p' x | cut -f 2,3,5,7)" "$(printf '4\t0\t0\t0')"
+done
+no 'an empty --until' 2 '--until is empty' run --greedy --until '' $m
 warns '--until without --greedy' '--until .no --greedy.' run --until x $m
 warns '--special without a tokenizer' '--special .ids are bytes.' run --special $m
 many='once on once on once on once on once on once on'
-printf '{"task": "a", "context": "%s", "choices": ["no one"], "gold": 0}\n' "$many" >long.jsonl
+printf '{"task": "a", "context": "%s", "choices": ["no one", "no one on on"], "gold": 0}\n' "$many" >long.jsonl
+printf '{"task": "a", "context": "%s", "choices": ["%s"], "gold": 0}\n' 'once on once on once on' 'no one' \
+	'once on once on' 'no one on on' >short.jsonl
 warns 'a question longer than the positions of the model' \
-	'long.jsonl: the longest question has [0-9]* tokens, the model only 16 positions; likelihoods beyond' \
+	'long.jsonl: 1 of 1 contexts are too long for the 16 positions of the model and lose their first tokens' \
+	eval-choice --questions long.jsonl tiny.h5
+for f in long short; do eval-choice -q --bos no --questions $f.jsonl tiny.h5 -o $f.h5 >x 2>err; done
+is '... which is cut for each choice' "$(grep -c 'lose their' err) $(py alike long.h5 short.h5)" '0 alike'
+printf '{"task": "a", "context": "on", "choices": ["%s"], "gold": 0}\n' "$many" >long.jsonl
+no 'a choice longer than the positions' 1 'long.jsonl:1: a choice has [0-9]* tokens, expected at most the 16 positions' \
 	eval-choice --questions long.jsonl tiny.h5
 ok 'no result was written' test ! -e bad.h5
 

@@ -72,8 +72,14 @@ no '... none' 1 'plain.choice: /question/agreement: is missing, unlike in int3.c
 	eval-compare int3.choice plain.choice
 no '... other questions' 1 'others.h5: has other questions than right-1.h5' eval-compare right-1.h5 others.h5
 no '... fewer' 1 'less.h5: /question/acc' eval-compare right-1.h5 less.h5
-no '... and a text' 1 'right-1.h5: has other questions than int2.choice|right-1.h5: /target' \
+no '... and a text' 1 'right-1.h5: is of questions, unlike hand-1.h5: expected records of one tool' \
 	eval-compare hand-1.h5 right-1.h5
+no '... and the other way round' 1 'hand-1.h5: is of no questions, unlike right-1.h5' eval-compare right-1.h5 hand-1.h5
+no 'a result that is no record' 1 'r.h5: is no record of eval-ppl, eval-choice or eval-generate' eval-compare r.h5 r.h5
+cp hand-1.h5 kept.h5
+no '-o names a record that is read' 1 'kept.h5: is an input that holds a result, the result would destroy it' \
+	eval-compare kept.h5 zero.h5 -o kept.h5
+ok '... which stays' cmp kept.h5 hand-1.h5
 
 no 'an odd number of records' 2 '3 records, expected those of a method' eval-compare hand-1.h5 hand-2.h5 zero.h5
 no 'no record' 2 '0 records' eval-compare
@@ -94,10 +100,10 @@ no 'another reference' 1 'another.h5: /nll_of_reference: is of another reference
 	eval-compare itself.h5 another.h5
 py not_finite
 for r in nll_of_target:plain kl:itself; do
-	no "${r%:*} that is not finite" 1 "nan-${r#*:}.h5: /${r%:*}: target 1 has nan, expected a finite number" \
+	no "${r%:*} that is not finite" 1 "nan-${r#*:}.h5: /${r%:*}: number 1 is nan, expected a finite one" \
 		eval-compare nan-${r#*:}.h5 ${r#*:}.h5
 done
-no '... in eval-ppl --paired' 1 'nan-plain.h5: /nll_of_target: target 1 has nan' run "$model" --paired nan-plain.h5
+no '... in eval-ppl --paired' 1 'nan-plain.h5: /nll_of_target: number 1 is nan' run "$model" --paired nan-plain.h5
 no 'a model' 1 "llama-gqa.h5: .*'model'.*'result'" eval-compare "$model" "$model"
 no 'a confidence of 1' 2 '--confidence' eval-compare --confidence 1 hand-1.h5 zero.h5
 

@@ -67,8 +67,7 @@ static void windows_by_hand(void **unused)
 	struct batch b;
 
 	(void)unused;
-	assert_true(prompt_context_windows(&p[0]) == 1 && prompt_context_windows(&p[1]) == 0);
-	w = prompt_windows("x", 2, p, &none, AXES);
+	w = prompt_windows("x", 2, p, &none, AXES, 0);
 	assert_true(w.n == 4 && w.rows == 8 && w.longest == 5 && w.positions == 5 && w.targets == 6);
 	is_rows("id", w.id, 8, (int32_t[]){ 1, 2, 3, 4, 5, 3, 8, 9 });
 	is_rows("target", w.target, 8, (int32_t[]){ -1, -1, 4, 5, 6, 7, 9, 10 });
@@ -77,6 +76,16 @@ static void windows_by_hand(void **unused)
 	assert_true(w.sequence[1].prefix == 0 && w.sequence[2].prefix == 0 && w.sequence[3].past == 0);
 	assert_true(windows_within(&w, 0, 1) == 3 && windows_within(&w, 0, 7) == 3);
 	assert_true(windows_within(&w, 0, 8) == 4 && windows_within(&w, 3, 1) == 1);
+	windows_free(&w);
+
+	/* At most 4 positions: 2 3 | 3 4 5 (a window of 4), but all of 1 2 3 before 6. */
+	assert_true(prompts_cut(2, p, 5) == 0 && prompts_cut(2, p, 4) == 1);
+	w = prompt_windows("x", 2, p, &none, AXES, 4);
+	assert_true(w.n == 5 && w.rows == 9 && w.longest == 4 && w.targets == 6);
+	is_rows("id", w.id, 9, (int32_t[]){ 2, 3, 4, 5, 1, 2, 3, 8, 9 });
+	is_rows("target", w.target, 9, (int32_t[]){ -1, 4, 5, 6, -1, -1, 7, 9, 10 });
+	assert_true(w.sequence[1].past == 1 && w.sequence[1].prefix == 0);
+	assert_true(w.sequence[3].past == 2 && w.sequence[3].prefix == 4);
 	windows_free(&w);
 
 	/* 1, two tokens of an image, 3: before and after these come first, the last token stays */
@@ -90,7 +99,7 @@ static void windows_by_hand(void **unused)
 
 		if (first)
 			prompt_visual_first(&p[0], AXES);
-		w = prompt_windows("x", 2, p, &one, AXES);
+		w = prompt_windows("x", 2, p, &one, AXES, 0);
 		is_rows("id", w.id, 9, first ? (int32_t[]){ 2, 2, 1, 3, 4, 5, 3, 8, 9 } :
 			(int32_t[]){ 1, 2, 2, 3, 4, 5, 3, 8, 9 });
 		is_rows("feature", w.feature, 9, first ? (int32_t[]){ 0, 1, -1, -1, -1, -1, -1, -1, -1 } :
@@ -107,7 +116,7 @@ static void windows_by_hand(void **unused)
 	{	/* the second prompt is before the first: rows of a batch count from 0 */
 		const struct prompt transposed[] = { p[1], p[0] };
 
-		w = prompt_windows("x", 2, transposed, &none, AXES);
+		w = prompt_windows("x", 2, transposed, &none, AXES, 0);
 		b = windows_batch(&w, 1, 3, own);
 		assert_true(b.rows == 6 && own[0].first == 0 && own[1].first == 2 && own[2].first == 5);
 		assert_true(w.sequence[2].prefix == 2 && own[1].prefix == 0 && own[2].prefix == 0);
@@ -184,7 +193,7 @@ static struct windows alone(const struct prompt *p, size_t sequences, int64_t *s
 static double likelihoods_of(const struct part *part, const struct config *c)
 {
 	struct prompt *p = draw_prompts(c->vocab);
-	struct windows shared = prompt_windows("x", PROMPTS, p, &none, AXES), each;
+	struct windows shared = prompt_windows("x", PROMPTS, p, &none, AXES, 0), each;
 	size_t sequences = 0, k = 0, at = 0, s = 0, top = 0;
 	uint8_t *likeliest = xalloc(shared.targets, 1), *theirs;
 	int64_t *sequence;

@@ -367,21 +367,26 @@ for m in smollm2 gemma3; do
 		x "$tmp/index/bin" "$tmp/real/pipelines/real.sh" $m
 done
 no 'another form' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as none
-no '... none' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as
+no '... none' 2 '--as: expected scaled or rotated' "$real" gemma3 --as
+no '... that the model cannot have' 2 '--as rotated: gemma3 cannot be rotated' "$real" gemma3 --as rotated
 no '... not made' 1 'gemma3/scaled.h5: is missing: a run without --status makes it' \
 	"$real" gemma3 --as=scaled --status
-for form in scaled:smooth-scale rotated:hadamard-rotate; do
-	tool=${form#*:} form=${form%:*} runs=2
+no 'a pipeline that reads no model' 2 'dpq-figure4: is no pipeline of .* that reads a model' "$real" gemma3 dpq-figure4
+no '... real.sh' 2 'real: is no pipeline of' "$real" gemma3 real
+no 'a text that is missing' 1 'nosuch: no such file' "$real" gemma3 dpq-table3 nosuch
+for form in scaled:gemma3:smooth-scale rotated:smollm2:hadamard-rotate; do
+	tool=${form##*:} form=${form%:*}
+	m=${form#*:} form=${form%:*} runs=2
 	[ $form = scaled ] || runs=3
 	printf '#!/bin/sh\necho "$@" >"%s"\n{ cat "%s"; echo $0; } >"$6"\n' \
 		"$tmp/changed" "$tmp/m.h5" >real/bin/$tool
-	ok "$form: made" "$tmp/real/pipelines/real.sh" --as $form gemma3 dpq-table3 A B
+	ok "$form: made" "$tmp/real/pipelines/real.sh" --as $form $m dpq-table3 A B
 	is '... from the model' "$(cut -d ' ' -f 2- changed)" \
-		"1 -q $PTQ_RESULTS/gemma3/model.h5 -o $PTQ_RESULTS/gemma3/$form.h5"
+		"1 -q $PTQ_RESULTS/$m/model.h5 -o $PTQ_RESULTS/$m/$form.h5"
 	rm changed
 	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq-table3" -name table3.tsv | wc -l)" $runs
-	ok '... once' sh -c '"$1" --as $2 gemma3 dpq-table3 A B && ! test -e changed' \
-		x "$tmp/real/pipelines/real.sh" $form
+	ok '... once' sh -c '"$1" --as $2 $3 dpq-table3 A B && ! test -e changed' \
+		x "$tmp/real/pipelines/real.sh" $form $m
 done
 is 'smollm2.sh: the same commands' "$("$tmp/tools/pipelines/smollm2.sh" dpq-table4 A --dry-run 2>/dev/null | cksum)" \
 	"$("$real" smollm2 dpq-table4 A --dry-run 2>/dev/null | cksum)"

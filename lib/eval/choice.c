@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/error.h"
 #include "eval/mark.h"
+#include "eval/record.h"
 
 static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
 	[CHOICE_ACC_BYTES] = "acc_bytes", [CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl",
@@ -84,10 +85,21 @@ static double sum_targets(const double *x, struct targets t)
 	return sum;
 }
 
-/* Computes the marks of question i. choice: number of its first choice among all choices. t: targets of its
+/* The first of the choices that equal choice k, with its context. Likelihoods of equal choices would differ by
+ * rounding, which depends on the place of their tokens in a batch. */
+static size_t first_equal(const struct question *q, size_t k)
+{
+	for (size_t i = 0; i < k; i++)
+		if (!strcmp(q->choice[i], q->choice[k]) &&
+		    (q->contexts == 1 || !strcmp(q->context[i], q->context[k])))
+			return i;
+	return k;
+}
+
+/* Computes the marks of question i. choice: number of its first choice among all choices. of: targets of its
  * choices. */
 static void take_question(struct choices *c, size_t i, size_t choice, const double nll[],
-	const struct divergence *d, const struct targets t[])
+	const struct divergence *d, const struct targets of[])
 {
 	const struct question *q = &c->questions->item[i];
 	double *log_p = c->log_p + choice, *reference = d ? c->reference + choice : NULL;
@@ -95,13 +107,15 @@ static void take_question(struct choices *c, size_t i, size_t choice, const doub
 	size_t tokens = 0;
 
 	for (size_t k = 0; k < q->choices; k++) {
-		log_p[k] = -sum_targets(nll, t[k]);
-		c->tokens[choice + k] = (int32_t)t[k].n;
+		const struct targets t = of[first_equal(q, k)];
+
+		log_p[k] = -sum_targets(nll, t);
+		c->tokens[choice + k] = (int32_t)t.n;
 		if (d) {
-			reference[k] = -sum_targets(d->reference, t[k]);
-			kl += sum_targets(d->kl, t[k]);
+			reference[k] = -sum_targets(d->reference, t);
+			kl += sum_targets(d->kl, t);
 		}
-		tokens += t[k].n;
+		tokens += t.n;
 	}
 	for (const struct accuracy *a = accuracies; a < accuracies + ACCURACIES; a++)
 		c->mark[a->mark][i] = answer_of(a, q, log_p) == q->gold;
@@ -133,15 +147,15 @@ static struct targets find_targets(const struct question *q, const struct prompt
 	const size_t choices = q->choices / q->contexts;
 	struct targets end = { 0 };
 
-	for (size_t c = 0; c < q->contexts; c++) {
-		at->window += prompt_context_windows(&p[c]);
+	for (size_t c = 0; c < q->contexts; c++)
 		for (size_t k = 0; k < p[c].continuations; k++) {
-			const struct targets here = { at->target, at->in_window[at->window++] };
+			struct targets here = { .first = at->target };
 
+			while (!(here.n = at->in_window[at->window++]))
+				;		/* a window of a context */
 			at->target += here.n;
 			*(k < choices ? &t[c * choices + k] : &end) = here;
 		}
-	}
 	return end.n ? end : t[q->gold];
 }
 
@@ -225,7 +239,7 @@ static double *same_answers(const struct choices *c, const struct part *before)
 /* An accuracy from the log-likelihoods of a record; free() it. */
 static double *earlier(const struct accuracy *a, const struct questions *q, const struct part *before)
 {
-	const double *log_p = part_tensor(before, "/choice/log_likelihood", TENSOR_F64, 1, &q->choices).data;
+	const double *log_p = record_numbers(before, "/choice/log_likelihood", q->choices);
 	double *x = xalloc(q->n, sizeof *x);
 
 	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices)

@@ -79,10 +79,16 @@ struct shape {
 
 static void read_windows(struct shape *s)
 {
-	const struct tensor target = part_tensor(s->first, "/target", TENSOR_I32, 1, NULL);
+	struct tensor target;
 	const int32_t *window;
 
+	if (!part_find(s->first, "/target", TENSOR_I32, 1, NULL, &target))
+		die("%s: is no record of eval-ppl, eval-choice or eval-generate: it has neither /target nor marks "
+			"of questions", part_name(s->first));
+
 	s->n = target.dim[0];
+	if (!s->n)
+		die("%s: /target: is empty", part_name(s->first));
 	s->window = xalloc(s->n, sizeof *s->window);
 	window = part_tensor(s->first, "/window", TENSOR_I32, 1, &s->n).data;
 	for (size_t i = 0; i < s->n; i++) {
@@ -129,14 +135,17 @@ static void check_present(const struct part *record, const struct shape *s, cons
 	const bool here = part_has(record, path);
 
 	if (here != part_has(s->first, path))
-		die("%s: %s: is %s, unlike in %s: expected records with the same --reference",
+		die("%s: %s: is %s, unlike in %s: expected records with the same options (--reference, --greedy)",
 			part_name(record), path, here ? "present" : "missing", part_name(s->first));
 }
 
 static void check_record(const struct part *record, const struct shape *s)
 {
-	struct rows own;
+	struct rows own = rows_of(record);
 
+	if (!own.questions != !s->rows.questions)
+		die("%s: is %s, unlike %s: expected records of one tool", part_name(record), own.questions ?
+			"of questions" : "of no questions", part_name(s->first));
 	if (s->rows.questions) {
 		marks_check_same(record, s->first);
 	} else {
@@ -144,7 +153,6 @@ static void check_record(const struct part *record, const struct shape *s)
 		check_same(record, s, "/window");
 	}
 	check_present(record, s, REFERENCE_NLL);
-	own = rows_of(record);
 	for (size_t i = 0; i < s->rows.n; i++)
 		check_present(record, s, s->rows.row[i].path);
 	for (size_t i = 0; i < own.n; i++)

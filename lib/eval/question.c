@@ -375,6 +375,10 @@ static struct prompt encode_prompt(const struct encode *e, const struct processo
 		p.continuation->n = e->room;
 	if (q->images)
 		put_images(e, processor, q, folder, &p);
+	for (size_t i = 0; i < n && !q->answer && e->config->positions; i++)
+		if (p.continuation[i].n > e->config->positions)
+			die("a choice has %zu tokens, expected at most the %zu positions of the model",
+				p.continuation[i].n, e->config->positions);
 	if (q->answer && e->config->positions && p.context.n >= e->config->positions)
 		die("'context' has %zu tokens, expected fewer than the %zu positions of the model",
 			p.context.n, e->config->positions);

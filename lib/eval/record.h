@@ -35,7 +35,7 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 /* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
  * true. used: the line of the ids in use (model/calibrated.h). */
 struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl);
-/* A value for each of the n targets. A value that is not finite is a fatal error. */
+/* A value for each of the n targets, questions or choices. A value that is not finite is a fatal error. */
 const double *record_numbers(const struct part *record, const char *path, size_t n);
 /* Fatal error if the likelihoods of the reference in the record are not those of the same model: nll. */
 void record_check_reference(const struct part *record, size_t n, const double nll[n]);

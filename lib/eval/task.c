@@ -161,6 +161,8 @@ static void read_letters(struct reading *r)
 		die("'choices' is not an array of %d texts", LETTERS);
 	r->choices = json_array();
 	for (size_t i = 0; i < LETTERS; i++) {
+		if (list && !json_is_string(json_array_get(list, i)))
+			die("'choices' is not an array of %d texts", LETTERS);
 		if (list)
 			json_object_set(r->item, letters[i], json_array_get(list, i));
 		json_array_append_new(r->choices, json_string(letters[i]));
@@ -316,10 +318,13 @@ static void check_choices(struct reading *r, bool equal)
 /* The subject of an item becomes a member of it, if the task has subjects. */
 static const char *set_subject(const struct task_settings *s, json_t *item)
 {
-	const char *own = json_string_value(json_object_get(item, "subject"));
+	const json_t *member = json_object_get(item, "subject");
+	const char *own = json_string_value(member);
 
 	if (!s->task->description)
 		return NULL;
+	if (member && !own)
+		die("'subject' is not a text");
 	if (!own && !s->subject)
 		die("'subject' is missing, and there is no --subject");
 	if (own && s->subject && strcmp(own, s->subject))

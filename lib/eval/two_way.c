@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* two_way.c -- see two_way.h */
 #include "eval/two_way.h"
+#include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static void judge(struct two_way *t, size_t draws, size_t windows, const struct 
 	t->se_draws = sqrt(s->rows / (a * b));
 	t->se_windows = sqrt(s->columns / (a * b));
 	t->se = sqrt(fmax(sum, fmax(s->rows, s->columns)) / (a * b));
-	if (!(t->se > 0))
+	/* Equal differences have an se of 0, but for the rounding of their mean. */
+	if (!(t->se > a * b * DBL_EPSILON * fabs(t->mean)))
 		return;
 	t->df = fmax(sum * sum / parts, 1);
 	t->quantile = gsl_cdf_tdist_Pinv((1 + confidence) / 2, t->df);
@@ -70,11 +72,12 @@ struct two_way two_way_of(size_t draws, size_t windows, const double d[draws * w
 		const struct squares s = squares_of(draws, windows, z, column);
 
 		judge(&t, draws, windows, &s, confidence);
-	} else if (windows > 1) {
+	} else if (n > 1) {
 		sum = 0;
-		for (size_t j = 0; j < windows; j++)
-			sum += z[j] * z[j];
-		t.se = t.se_windows = sqrt(sum / (double)(windows - 1) / (double)windows);
+		for (size_t k = 0; k < n; k++)
+			sum += z[k] * z[k];
+		t.se = sqrt(sum / (double)(n - 1) / (double)n);
+		*(windows > 1 ? &t.se_windows : &t.se_draws) = t.se;
 	}
 	free(z), free(column);
 	return t;

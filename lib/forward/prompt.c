@@ -2,6 +2,7 @@
 /* prompt.c -- see prompt.h */
 #include "forward/prompt.h"
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
@@ -40,19 +41,57 @@ static void end_window(struct windows *w, size_t first, size_t past, size_t pref
 	w->n++;
 }
 
-static void add_prompt(struct windows *w, const struct prompt *p)
+/* The number of tokens that the context loses at its beginning before continuation k. */
+static size_t cut_of(const struct prompt *p, size_t k, size_t positions)
+{
+	const size_t rows = p->context.n + p->continuation[k].n - 1, most = p->context.n - 1;
+
+	if (!positions || p->context.feature || rows <= positions)
+		return 0;
+	return rows - positions < most ? rows - positions : most;
+}
+
+size_t prompts_cut(size_t n, const struct prompt p[n], size_t positions)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool cut = false;
+
+		for (size_t k = 0; k < p[i].continuations; k++)
+			cut |= cut_of(&p[i], k, positions) > 0;
+		sum += cut;
+	}
+	return sum;
+}
+
+/* Adds the window of the context from token `cut` on, without the last token. */
+static void add_context(struct windows *w, const struct prompt *p, size_t cut)
 {
 	const size_t begin = w->rows, past = p->context.n - 1;
 
-	for (size_t i = 0; i < past; i++)
-		put_row(w, &p->context, i, -1, i, p->index ? p->index[i] : (int32_t)i);
-	if (past)
+	for (size_t i = cut; i < past; i++)
+		put_row(w, &p->context, i, -1, i - cut, p->index ? p->index[i] : (int32_t)(i - cut));
+	if (w->rows > begin)
 		end_window(w, begin, 0, 0);
+}
+
+static void add_prompt(struct windows *w, const struct prompt *p, size_t positions)
+{
+	size_t begin = 0, cut = SIZE_MAX;	/* of the context that is in w */
+
 	for (size_t k = 0; k < p->continuations; k++) {
 		const struct prompt_tokens *c = &p->continuation[k];
-		const size_t first = w->rows;
+		const size_t own = cut_of(p, k, positions), past = p->context.n - 1 - own;
+		size_t first;
 
-		put_row(w, &p->context, past, c->id[0], past, (int32_t)past);
+		if (own != cut) {
+			begin = w->rows;
+			add_context(w, p, own);
+			cut = own;
+		}
+		first = w->rows;
+		put_row(w, &p->context, p->context.n - 1, c->id[0], past, (int32_t)past);
 		for (size_t i = 0; i + 1 < c->n; i++)
 			put_row(w, c, i, c->id[i + 1], past + 1 + i, (int32_t)(past + 1 + i));
 		end_window(w, first, past, begin);
@@ -60,13 +99,13 @@ static void add_prompt(struct windows *w, const struct prompt *p)
 }
 
 struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n],
-	const struct prompt_images *images, size_t axes)
+	const struct prompt_images *images, size_t axes, size_t positions)
 {
 	struct windows w = { .name = name, .images = images->n, .image = images->image, .axes = 1 };
 	bool switched = false, placed = false;
 
 	for (size_t i = 0; i < n; i++) {
-		add_prompt(&w, &p[i]);
+		add_prompt(&w, &p[i], positions);
 		switched |= p[i].index != NULL;
 		placed |= p[i].context.position != NULL;
 	}
@@ -84,7 +123,7 @@ struct windows prompt_windows(const char *name, size_t n, const struct prompt p[
 		w.position = xalloc(w.rows, w.axes * sizeof *w.position);
 	w.n = w.rows = 0;
 	for (size_t i = 0; i < n; i++)
-		add_prompt(&w, &p[i]);
+		add_prompt(&w, &p[i], positions);
 	windows_count(&w);
 	return w;
 }
@@ -125,11 +164,6 @@ void prompt_images_free(struct prompt_images *p)
 		free(p->image[i].path);
 	free(p->image);
 	*p = (struct prompt_images){ 0 };
-}
-
-size_t prompt_context_windows(const struct prompt *p)
-{
-	return p->context.n > 1;
 }
 
 static void free_tokens(struct prompt_tokens *s)

@@ -35,11 +35,16 @@ void prompt_images_free(struct prompt_images *p);
 /* Moves the visual tokens of the context before its text tokens (AIFS). The last token stays last. */
 void prompt_visual_first(struct prompt *p, size_t axes);
 
-/* Makes the windows of n prompts, in order. Targets are the tokens of the continuations, in order. name: file
- * of the prompts, for messages. axes: numbers of a position. */
+/*
+ * Makes the windows of n prompts, in order. Targets are the tokens of the continuations, in order; windows of
+ * contexts have none. name: file of the prompts, for messages. axes: numbers of a position.
+ *
+ * positions: of the model, 0: any number. A context without images loses its first tokens, as many as a window
+ * with a continuation has beyond these positions, and is computed for each continuation that takes other ones.
+ */
 struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n],
-	const struct prompt_images *images, size_t axes);
-/* Number of windows of the context of a prompt, which precede the windows of its continuations: 0 or 1. */
-size_t prompt_context_windows(const struct prompt *p);
+	const struct prompt_images *images, size_t axes, size_t positions);
+/* The number of prompts whose contexts lose tokens. */
+size_t prompts_cut(size_t n, const struct prompt p[n], size_t positions);
 void prompts_free(size_t n, struct prompt *p);	/* and their members */
 #endif

@@ -8,8 +8,8 @@
 #                          and SCALES as peers.py has them; OPTION: of model-import. NAME.tar: the checkpoint,
 #                          NAME.usage: messages, memory, time
 find_packages() {
-	PEERS=$(type -P "${PEERS:-python3}" || true)
-	GPTQMODEL=$(type -P "${GPTQMODEL:-$PEERS}" || true)
+	PEERS=$(type -P "${PEERS:=python3}" || echo "$PEERS")
+	GPTQMODEL=$(type -P "${GPTQMODEL:=$PEERS}" || echo "$GPTQMODEL")
 	export PEERS GPTQMODEL
 	missing=$(lacks PEERS torch transformers h5py compressed_tensors llmcompressor)
 	missing_gptq=$(lacks GPTQMODEL torch transformers h5py optimum gptqmodel)

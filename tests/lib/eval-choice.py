@@ -286,6 +286,25 @@ def as_json():
     assert [r["task"] for r in v["rows"]] == ["b", "a", "c"] and v["all"]["questions"] == 40
 
 
+def alike(a, b):
+    a, b = (read(path, "choice/log_likelihood") for path in (a, b))
+    assert np.allclose(a, b, rtol=1e-5), (a, b)
+    print("alike")
+
+
+def nan(record, path, to):
+    """The record with a NaN; without acc_bytes, as version 1.0 wrote it, if it is a likelihood."""
+    with copied(record, to) as f:
+        f[path][1] = np.nan
+        if path.startswith("choice"):
+            del f["question/acc_bytes"]
+
+
+def equal():
+    """Questions whose first choices are equal, more than the rows that are multiplied at once."""
+    put("equal.jsonl", [question("t", "Once upon", n * [" a"], n - 1) for n in (2, 3, 20, 600)])
+
+
 def items(task):
     prompt = dict(arc_easy="Question: %s\nAnswer:", openbookqa="%s")[task]
     texts = [' a 5 \u00e9', ' it is Answer 3'], [' w', ' x', ' y']
