@@ -149,11 +149,13 @@ ok 'branches' env PTQ_RANKS=1 "$top/pipelines/fbquant-ranks.sh" tiny.h5
 is '... have accuracies' "$(head -1 results/fbquant/*/ranks.tsv | tr '\t' '\n' | grep -c '^acc_norm_delta_se$')" 1
 sed '/^step\|^measure\|^run_steps/d' own.sh >names.sh
 echo 'measure hessian hessian dpq-run' >>names.sh
-no 'a run with the name of a file that runs read' 1 'hessian: a run has the name of a file that runs read' bash ./names.sh m.h5
+no 'a run with the name of a file that runs read' 1 'hessian: a run has the name of a file that runs read' \
+	bash ./names.sh m.h5
 for f in "$top"/pipelines/*.sh; do
 	grep -q 'draws=\${PTQ_DRAWS' "$f" || continue
 	PEERS=/nonexistent "$f" --dry-run >commands 2>err
-	is "${f##*/}: each evaluation has its accuracies" "$(grep -c eval-choice commands)" "$(grep -c eval-ppl commands)"
+	is "${f##*/}: each evaluation has its accuracies" "$(grep -c eval-choice commands)" \
+		"$(grep -c eval-ppl commands)"
 done
 no 'questions that are not there' 1 'none.jsonl: no such file' env PTQ_QUESTIONS=none.jsonl "$p" tiny.h5
 unset PTQ_QUESTIONS

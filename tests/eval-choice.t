@@ -173,7 +173,7 @@ for how in default Haswell; do
 	[ $how = default ] || export OPENBLAS_CORETYPE=$how
 	eval-choice --questions equal.jsonl prose.h5 >x
 	unset OPENBLAS_CORETYPE
-	is "of equal choices the first counts, kernels of $how" "$(sed -n '$p' x | cut -f 2,3,5,7)" "$(printf '4\t0\t0\t0')"
+	is "of equal choices the first counts, kernels of $how" "$(sed -n '$p' x | cut -f 2,3,5,7 | xargs)" '4 0 0 0'
 done
 no 'an empty --until' 2 '--until is empty' run --greedy --until '' $m
 warns '--until without --greedy' '--until .no --greedy.' run --until x $m
@@ -188,7 +188,7 @@ warns 'a question longer than the positions of the model' \
 for f in long short; do eval-choice -q --bos no --questions $f.jsonl tiny.h5 -o $f.h5 >x 2>err; done
 is '... which is cut for each choice' "$(grep -c 'lose their' err) $(py alike long.h5 short.h5)" '0 alike'
 printf '{"task": "a", "context": "on", "choices": ["%s"], "gold": 0}\n' "$many" >long.jsonl
-no 'a choice longer than the positions' 1 'long.jsonl:1: a choice has [0-9]* tokens, expected at most the 16 positions' \
+no 'a choice longer than the positions' 1 'long.jsonl:1: a choice has [0-9]* tokens, expected at most the 16' \
 	eval-choice --questions long.jsonl tiny.h5
 ok 'no result was written' test ! -e bad.h5
 

@@ -85,8 +85,8 @@ static double sum_targets(const double *x, struct targets t)
 	return sum;
 }
 
-/* The first of the choices that equal choice k, with its context. Likelihoods of equal choices would differ by
- * rounding, which depends on the place of their tokens in a batch. */
+/* The first of the choices that equal choice k, with its context. Likelihoods of equal choices would differ
+ * by rounding, which depends on the place of their tokens in a batch. */
 static size_t first_equal(const struct question *q, size_t k)
 {
 	for (size_t i = 0; i < k; i++)

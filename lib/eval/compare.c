@@ -83,8 +83,8 @@ static void read_windows(struct shape *s)
 	const int32_t *window;
 
 	if (!part_find(s->first, "/target", TENSOR_I32, 1, NULL, &target))
-		die("%s: is no record of eval-ppl, eval-choice or eval-generate: it has neither /target nor marks "
-			"of questions", part_name(s->first));
+		die("%s: is no record of eval-ppl, eval-choice or eval-generate: it has neither /target "
+			"nor marks of questions", part_name(s->first));
 
 	s->n = target.dim[0];
 	if (!s->n)
@@ -135,8 +135,9 @@ static void check_present(const struct part *record, const struct shape *s, cons
 	const bool here = part_has(record, path);
 
 	if (here != part_has(s->first, path))
-		die("%s: %s: is %s, unlike in %s: expected records with the same options (--reference, --greedy)",
-			part_name(record), path, here ? "present" : "missing", part_name(s->first));
+		die("%s: %s: is %s, unlike in %s: expected records with the same options (--reference, "
+			"--greedy)", part_name(record), path, here ? "present" : "missing",
+			part_name(s->first));
 }
 
 static void check_record(const struct part *record, const struct shape *s)

@@ -13,8 +13,8 @@
  * nll_rise, kl and kl_delta need records with a reference. A row has the two-way layout (two_way.h) of the
  * means over the targets of windows, weighted by the targets.
  *
- * Records of eval-choice and eval-generate have two rows for each mark of the questions, as acc and acc_delta.
- * A question counts as a window.
+ * Records of eval-choice and eval-generate have two rows for each mark of the questions, as acc and
+ * acc_delta. A question counts as a window.
  *
  * Calling sequence: compare_table(); use of the table; table_free().
  */

@@ -130,7 +130,8 @@ const double *record_numbers(const struct part *record, const char *path, size_t
 
 	for (size_t i = 0; i < n; i++)
 		if (!isfinite(x[i]))
-			die("%s: %s: number %zu is %g, expected a finite one", part_name(record), path, i, x[i]);
+			die("%s: %s: number %zu is %g, expected a finite one", part_name(record), path, i,
+				x[i]);
 	return x;
 }
 

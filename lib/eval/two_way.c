@@ -46,7 +46,7 @@ static void judge(struct two_way *t, size_t draws, size_t windows, const struct 
 	t->se_draws = sqrt(s->rows / (a * b));
 	t->se_windows = sqrt(s->columns / (a * b));
 	t->se = sqrt(fmax(sum, fmax(s->rows, s->columns)) / (a * b));
-	/* Equal differences have an se of 0, but for the rounding of their mean. */
+	/* Equal differences have an se of 0, up to the rounding of their mean. */
 	if (!(t->se > a * b * DBL_EPSILON * fabs(t->mean)))
 		return;
 	t->df = fmax(sum * sum / parts, 1);

@@ -39,8 +39,8 @@ void prompt_visual_first(struct prompt *p, size_t axes);
  * Makes the windows of n prompts, in order. Targets are the tokens of the continuations, in order; windows of
  * contexts have none. name: file of the prompts, for messages. axes: numbers of a position.
  *
- * positions: of the model, 0: any number. A context without images loses its first tokens, as many as a window
- * with a continuation has beyond these positions, and is computed for each continuation that takes other ones.
+ * positions: of the model, 0: any number. A context without images loses its first tokens, as many as a
+ * window with a continuation has beyond these positions, and is computed again where another number is lost.
  */
 struct windows prompt_windows(const char *name, size_t n, const struct prompt p[n],
 	const struct prompt_images *images, size_t axes, size_t positions);

@@ -27,7 +27,9 @@ step() {
 	else declared+=("$*"); fi
 }
 recorded() {
-	case $1 in model|reference|hessian|order|calib|test) fail 1 "$1: a run has the name of a file that runs read" ;; esac
+	case $1 in
+		model|reference|hessian|order|calib|test) fail 1 "$1: a run has the name of a file that runs read" ;;
+	esac
 	if [ "$draws" != 1 ]; then
 		record="-o $1.record" comparisons+=("$1.draws $1.record $2.record")
 	elif [ "$1" = "$2" ]; then record="-o $2.record"
