@@ -50,6 +50,7 @@ fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|
 fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-figure2-prose|fpe2m2-figure2|prose, groups of 128, 32640 tokens|
+fpe2m2-figure2-smollm2|fpe2m2-figure2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 fpe2m2-figure3-babyllama|fpe2m2-figure3|babyllama-105|low=0.278737;high=0.429642;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-babyllama.tsv
 fpe2m2-figure3-prose|fpe2m2-figure3|prose|low=0.264899;high=0.387003;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-prose.tsv
 fpe2m2-figure7|fpe2m2-figure7|groups of 128, two threads|RATE=36.3;PEAK=395
@@ -60,6 +61,7 @@ fpe2m2-figure9-smollm2|fpe2m2-figure9|SmolLM2-135M|
 fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
 fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
+fpe2m2-table4-smollm2|fpe2m2-table4|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 frontier-gemma3|frontier|Gemma 3 270M, groups of 64, 8 windows of 512 tokens|
 frontier-prose|frontier|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
 frontier-smollm2|frontier|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|
