@@ -3,7 +3,7 @@
  * eval-choice -- measure the accuracy on multiple-choice questions
  *
  * Runs the model over questions with their choices, block by block as it streams in. A context is computed
- * once for all of its choices (forward/prompt.h). acc is the share of questions for which the gold choice
+ * once for its choices (forward/prompt.h). acc is the share of questions for which the gold choice
  * has the largest sum of log p over its tokens, acc_norm the same for that sum over the choice's characters
  * (eval/choice.h). With an earlier record, also paired differences by question. With a reference model,
  * which streams in parallel, also the divergence of the two.

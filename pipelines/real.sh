@@ -26,8 +26,9 @@ while [ $# != 0 ]; do
 	case $1 in
 		--as) [ $# -gt 1 ] || fail 2 '--as: expected scaled or rotated'; form=$2; shift ;;
 		--as=*) form=${1#--as=} ;;
-		*) given+=("$1") ;;
+		*) given+=("$1"); shift; continue ;;
 	esac
+	[ -n "$form" ] || fail 2 '--as: expected scaled or rotated'
 	shift
 done
 arguments 4 ${given[@]+"${given[@]}"}
@@ -55,7 +56,7 @@ pipeline=$here/${operands[1]:-dpq-table4}.sh
 [[ ${operands[1]-} != */* && -x $pipeline && $(sed -n 2p "$pipeline") = *'[MODEL'* ]] ||
 	fail 2 "${operands[1]}: is no pipeline of $here that reads a model"
 [ "$form ${operands[0]}" != 'rotated gemma3' ] || fail 2 '--as rotated: gemma3 cannot be rotated; --help says why'
-readable "${operands[@]:2}"
+for file in "${operands[@]:2}"; do [ -z "$file" ] || readable "$file"; done
 folder=${PTQ_RESULTS:-results}/${operands[0]}
 options=() file=$folder/${form:-model}.h5
 if [ $mode != make ]; then

@@ -78,7 +78,7 @@ static void windows_by_hand(void **unused)
 	assert_true(windows_within(&w, 0, 8) == 4 && windows_within(&w, 3, 1) == 1);
 	windows_free(&w);
 
-	/* At most 4 positions: 2 3 | 3 4 5 (a window of 4), but all of 1 2 3 before 6. */
+	/* At most 4 positions: 2 3 before 4 5 6 (a window of 4 rows), but 1 2 3 before 7. */
 	assert_true(prompts_cut(2, p, 5) == 0 && prompts_cut(2, p, 4) == 1);
 	w = prompt_windows("x", 2, p, &none, AXES, 4);
 	assert_true(w.n == 5 && w.rows == 9 && w.longest == 4 && w.targets == 6);
@@ -93,6 +93,7 @@ static void windows_by_hand(void **unused)
 	p[0].context = tokens_of(4, (int32_t[]){ 1, 2, 2, 3 });
 	p[0].context.feature = xalloc(4, sizeof *p->context.feature);
 	memcpy(p[0].context.feature, (int64_t[]){ -1, 0, 1, -1 }, 4 * sizeof *p->context.feature);
+	assert_true(prompts_cut(2, p, 3) == 0);		/* contexts with images are not cut */
 	for (int first = 0; first < 2; first++) {
 		CASE("first %d", first);
 		const struct prompt_images one = { 1, 2, &(struct token_image){ .first = 1, .n = 2 } };

@@ -127,6 +127,10 @@ refused 'MMLU with three choices' mmlu "'choices' is not an array of 4 texts" \
 	'{"question": "q", "choices": ["a", "b", "c"], "answer": 0}' -n 0 --subject s
 refused '... with equal choices' mmlu "choices 0 and 3 are equal, 'a'" \
 	'{"question": "q", "choices": ["a", "b", "c", "a"], "answer": 0}' -n 0 --subject s
+refused '... with a choice that is no text' mmlu "'choices' is not an array of 4 texts" \
+	'{"question": "q", "choices": ["a", "b", "c", 4], "answer": 0}' -n 0 --subject s
+refused '... with a subject that is no text' mmlu "'subject' is not a text" \
+	"{$four, \"answer\": 0, \"subject\": 5}" -n 0
 refused '... without a subject' mmlu "'subject' is missing, and there is no --subject" "{$four, \"answer\": 0}" -n 0
 refused '... of another subject' mmlu "'subject' is 'law', expected 's', that of --subject" \
 	"{$four, \"answer\": 0, \"subject\": \"law\"}" -n 0 --subject s

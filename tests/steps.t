@@ -368,6 +368,7 @@ for m in smollm2 gemma3; do
 done
 no 'another form' 2 '--as none: expected scaled or rotated' "$real" gemma3 --as none
 no '... none' 2 '--as: expected scaled or rotated' "$real" gemma3 --as
+no '... an empty one' 2 '--as: expected scaled or rotated' "$real" --as= gemma3
 no '... that the model cannot have' 2 '--as rotated: gemma3 cannot be rotated' "$real" gemma3 --as rotated
 no '... not made' 1 'gemma3/scaled.h5: is missing: a run without --status makes it' \
 	"$real" gemma3 --as=scaled --status

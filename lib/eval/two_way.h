@@ -26,7 +26,7 @@
 #include <stddef.h>
 
 struct two_way {
-	double mean, se;		/* Δ; NaN for one window */
+	double mean, se;		/* Δ; NaN for one number */
 	double se_draws, se_windows;	/* √(A/(ab)), √(B/(ab)): the parts of se */
 	double df, quantile;		/* of Student's distribution, two-sided */
 	bool separated;			/* |Δ| > quantile · se */
@@ -37,8 +37,8 @@ struct two_way {
  * quantile, above 0 and below 1. draws ≥ 1, windows ≥ 1.
  *
  * One draw: se is se_windows; se_draws, df and quantile are NaN, and nothing is separated, since nothing is
- * known of other draws. One window: also se and se_windows are NaN. If all numbers are equal, se is 0, and df
- * and quantile are NaN.
+ * known of other draws. One window: the same with draws and windows exchanged. One number: all are NaN. If
+ * all numbers are equal, se is 0 up to rounding, and df and quantile are NaN.
  */
 struct two_way two_way_of(size_t draws, size_t windows, const double d[draws * windows],
 	const double weight[windows], double confidence);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * prompt.h -- windows of contexts with several continuations; each context is computed once
+ * prompt.h -- windows of contexts with several continuations, which share the computed context
  *
  * All tokens of a context except the last are one window without targets. Each continuation is a window that
  * attends to these tokens. It begins with the last token of the context, which predicts the first token of

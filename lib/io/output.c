@@ -299,7 +299,7 @@ static void begin_writing(struct output *out)
 
 	if (fd >= 0 && file_is_input(fd))
 		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
-	/* A model may replace its own input. */
+	/* A model, Hessians, an order may replace their own input; a record is not made again so easily. */
 	if (kind && (strcmp(kind, out->kind) || !strcmp(kind, "result")))
 		die("%s: is an input that holds %s%s, the result would destroy it", out->name,
 			*kind ? "a " : "no ", *kind ? kind : out->kind);
