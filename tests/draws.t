@@ -154,9 +154,9 @@ no 'a run with the name of a file that runs read' 1 'hessian: a run has the name
 for f in "$top"/pipelines/*.sh; do
 	grep -q 'draws=\${PTQ_DRAWS' "$f" || continue
 	PEERS=/nonexistent "$f" --dry-run >commands 2>err || cat err
-	n=$(grep -c eval-ppl commands)
-	ok "${f##*/}: each of $n evaluations has its accuracies" \
-		test "$n" -gt 1 -a "$n" = "$(grep -c eval-choice commands)"
+	judged=$(grep -c eval-ppl commands)
+	ok "${f##*/}: each of $judged evaluations has its accuracies" \
+		test "$judged" -gt 1 -a "$judged" = "$(grep -c eval-choice commands)"
 done
 no 'questions that are not there' 1 'none.jsonl: no such file' env PTQ_QUESTIONS=none.jsonl "$p" tiny.h5
 unset PTQ_QUESTIONS
