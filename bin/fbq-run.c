@@ -41,10 +41,12 @@ struct settings {
 	size_t seed;
 };
 
-/* Whether the search, which has a default here, or another option of the storage is given. */
+/* Whether the search, which has a default here, the rotation, or another option of the storage is given. */
 static bool given(const void *unused, const char *option)
 {
-	return !strcmp(option, "scale-search") || method_storage_given(unused, option);
+	return !strcmp(option, "scale-search") ||
+		(!strcmp(option, "layer-rotation") && option_has_effect(option)) ||
+		method_storage_given(unused, option);
 }
 
 /* The method of all layers. */
@@ -58,8 +60,8 @@ static struct method check_fbq(struct settings *set)
 	option_without_effect(4, (struct option_without_effect[]){ z->without_effect,
 		{ !z->branch->descends, "lr init-sigma", "a method that does not descend" },
 		{ z->branch->steps == 1, "steps", "a method of one step" },
-		{ set->reference != NULL, "storage group scale-dtype scale-bits scale-search ties",
-			"--reference: the codes stay" } });
+		{ set->reference != NULL, "storage group scale-dtype scale-bits scale-search ties "
+			"layer-rotation", "--reference: the codes stay, and their rotation" } });
 	if (set->reference && !z->keeps_main)
 		misuse("--method %s computes codes; --reference requires %s", z->name,
 			quantizer_keepers());
@@ -86,6 +88,7 @@ static void run_fbq(struct quantize *q, const struct settings *set, const struct
 {
 	struct filter f;
 
+	q->seed = set->seed;
 	q->source = moments_of_files(&q->files);
 	f = set->resume ? filter_resume(c->operand[0], "model", c->output, "model", report) :
 		filter_open(c->operand[0], "model", c->output, "model");
@@ -122,6 +125,8 @@ int main(int argc, char *argv[])
 			"how the scale of a group is chosen",
 			.default_value = "minmax" },
 		OPTION_TIES(&set.options.ties_away),
+		{ 0, "layer-rotation", OPTION_EITHER(&set.options.two_sided, method_rotations), NULL,
+			"rotate each layer, and its branch", .default_value = "none" },
 		{ .type = OPTION_HEADING, .help = "The branch" },
 		{ 'r', "rank", OPTION_SIZE(&b->rank), "R",
 			"rank of the branch (default: inputs/32)", .min = 1, .max = 1 << 20 },
@@ -132,8 +137,7 @@ int main(int argc, char *argv[])
 			"learning rate of Adam",
 			.default_value = "0.002", .min = 1e-9, .max = 1 },
 		{ 0, "init-sigma", OPTION_REAL(&b->sigma), "SIGMA",
-			"sigma of the initial A",
-			.min = 0, .max = 1e6 },
+			"sigma of the initial A", .min = 0, .max = 1e6 },
 		OPTION_SEED(&set.seed),
 		{ .type = OPTION_HEADING, .help = "Layers" },
 		OPTION_LAYERS(&set.layers),

@@ -31,7 +31,8 @@ static const struct tool tool = {
 		"layers of this block quantized, from the model of --reference. "
 		"Prints the plan for dpq-run --plan that has the least sum of these KL within the budget, "
 		"with this sum, which predicts the KL of the plan, and its measured KL. "
-		"-o stores the KL of all blocks and candidates; --costs uses them for another budget.",
+		"-o stores the KL of all blocks and candidates; --costs uses them for another budget, "
+		"or for some of the candidates.",
 	.examples = "  for b in 2 3 4; do\n"
 		"    dpq-run --hessian hess.h5 --storage uint$b --group 64 model.h5 -o q$b.h5\n"
 		"  done\n"

@@ -102,6 +102,37 @@ ok 'a rotated model with split columns' \
 	sh -c 'fbq-run -q --group 8 --rank 3 --steps 40 --hessian split-h.h5 split.h5 -o s.h5 &&
 		eval-ppl -q --tokens t.h5 --ctx 32 s.h5 >/dev/null'
 
+# --- between rotations of each layer: the errors are those that tensor-diff finds without rotations ---
+error() { tensor-diff -q --hessian h.h5 --reference "$model" "$1" | awk -F '\t' '$1 == "all" { print $NF }'; }
+near() { awk -v a="$1" -v b="$2" -v by="$3" 'BEGIN { d = a / b - 1; exit !(d < by && -d < by) }'; }
+nll() { eval-ppl -q --tokens t.h5 --ctx 32 "$1" | sed -n 's/^nll[[:space:]]*//p'; }
+rotated() {	# rotated WHAT FILE: of layers in FILE.layers
+	ok "$1: the error of the report" near "$(mean "$2.layers")" "$(error "$2.h5")" 1e-3
+	rm -rf hf; model-export -q --to hf "$2.h5" -o hf 2>/dev/null; model-import -q hf -o dense.h5 2>/dev/null
+	ok "$1: the likelihoods of the weight that it stands for" near "$(nll "$2.h5")" "$(nll dense.h5)" 2e-6
+	ok "$1: layers with one input have the same signs" \
+		h5diff "$2.h5" "$2.h5" $up/input_signs /model/layers/0/mlp/gate_proj/input_signs
+}
+for method in fbquant lowrank svdquant loftq caldera eora; do
+	steps=; [ $method = fbquant ] && steps='--steps 40'
+	# shellcheck disable=SC2086
+	other --method $method $steps --layer-rotation two-sided "$model" -o between.h5 2>between.layers
+	rotated "$method, rotated" between
+done
+dpq-run --group 8 --hessian h.h5 --layer-rotation two-sided "$model" -o two.h5 2>two.layers
+for method in lowrank eora; do
+	other --method $method --reference "$model" two.h5 -o between.h5 2>between.layers
+	rotated "GPTQ, rotated, then $method" between
+	ok '... the codes are unchanged' h5diff two.h5 between.h5 $up/codes
+	ok '... and the rotation' h5diff two.h5 between.h5 $up/output_signs
+done
+ok '... and the output error is smaller' awk -v a="$(mean two.layers)" -v b="$(mean between.layers)" \
+	'BEGIN { exit !(b < 0.95 * a) }'
+warns '... --layer-rotation has no effect' 'without effect here: .*--layer-rotation .--reference: the codes stay' \
+	other --method eora --reference "$model" --layer-rotation two-sided gptq.h5 -o x.h5
+no 'a model that is rotated already' 1 'rotated.h5: .*down_proj: is rotated already' \
+	other -q --method lowrank --layer-rotation two-sided --force-basis rotated.h5 -o x.h5
+
 # --- packed, joined, streamed, resumed ---
 exmy-pack -q fbquant.h5 -o packed.h5
 eval-ppl -q --tokens t.h5 --ctx 32 packed.h5 >packed.txt; eval-ppl -q --tokens t.h5 --ctx 32 fbquant.h5 >codes.txt

@@ -89,8 +89,27 @@ ok '... whatever the options of the command line are' sh -c "dpq-run -q --hessia
 printf '* keep\n/model/layers/1/* storage=e8p group=tensor\n' >one
 is '... a KL is that of eval-ppl' "$(kl_of e8p.costs 1 1)" "$(kl one --hessian hess.h5 "$model")"
 no 'E8P by layer: rotations of layers with one input' 1 \
-	'e8p.h5: /model/layers/0/.*: has another rotation than .*, which has the same input: expected --by block' \
+	'e8p.h5: /model/layers/0/.*: has another rotation than .*, which has the same input: expected the same in all' \
 	plans --by layer --target-bits 4 q5.h5 e8p.h5
+for b in 3 5; do
+	dpq-run -q --storage uint$b --group 16 --layer-rotation two-sided --hessian hess.h5 "$model" -o r$b.h5 2>>err
+done
+plans --by layer --target-bits 64 r3.h5 e8p.h5 r5.h5 -o rotated.costs >x
+plans --by layer --costs rotated.costs --target-bits 7 r3.h5 r5.h5 >plan
+is '... all between the same rotations: the measured KL is that of the plan' "$(measured plan)" "$(made plan "$model")"
+is '... the plan mixes formats of layers with one input' \
+	"$(lines plan | grep -e 1/mlp/gate_proj -e 1/mlp/up_proj | grep -c uint5)" 1
+at=$(lines x | grep -n '/1/mlp/up_proj' | cut -d: -f1)
+model-export -q --to hf r3.h5 -o hf 2>/dev/null && model-import -q hf -o dense.h5 2>/dev/null
+py replaced "$model" dense.h5 model/layers/1/mlp/up_proj alone.h5
+# shellcheck disable=SC2086
+ok '... the KL of one layer is that of its weight without rotations' awk -v a="$(kl_of rotated.costs $((at - 1)) 0)" \
+	-v b="$(eval-ppl -q $text --reference "$model" alone.h5 2>/dev/null | sed -n 's/^kl[[:space:]]*//p')" \
+	'BEGIN { exit !(b > 0 && a / b - 1 < 1e-3 && 1 - a / b < 1e-3) }'
+dpq-run -q --storage uint3 --group 16 --layer-rotation two-sided --act-mode dynamic-token --act-format int8 \
+	--hessian hess.h5 "$model" -o a3.h5 2>>err
+no '... but not with rounded inputs' 1 'a3.h5: /model/.*: rounds rotated inputs, .* expected --by block' \
+	plans --by layer --target-bits 64 a3.h5
 no '... some layers of a block' 1 'e8p.h5: .*/q_proj: has another rotation than .*[kv]_proj, which has' \
 	plans --layers '*q_proj' --target-bits 4 q5.h5 e8p.h5
 plans --by layer --layers '*down_proj' --target-bits 64 e8p.h5 -o down.costs >x
@@ -155,6 +174,14 @@ for size in 9223372036854775807 18446744073709551615; do
 	ok "--target-size $size: the largest" cmp x y
 done
 
+# some of the stored candidates
+plans --costs costs.h5 --target-bits 4.8 q5.h5 q2.h5 >x
+plans --target-bits 4.8 q5.h5 q2.h5 >y
+ok '--costs: fewer candidates, in another order: the plan of these' cmp x y
+cp q5.h5 again.h5
+plans --costs costs.h5 --target-bits 4.8 q5.h5 q2.h5 again.h5 >x
+is '... and one of them twice' "$(grep -v '^#' x)" "$(grep -v '^#' y)"
+
 # mistakes
 py bad
 no 'no candidates' 2 'CANDIDATE... is expected' plans --target-bits 4
@@ -174,9 +201,6 @@ no '... so that it is enough' 1 'missing.h5: cannot open' \
 	plan-bits -q --reference "$model" --tokens missing.h5 --target-bits 3.1448 up.h5
 no 'too small a size' 1 'bytes outside of the layers of the plan' \
 	plans --costs costs.h5 --target-size 1 q2.h5 q3.h5 q5.h5
-no 'costs of candidates in another order' 1 \
-	'costs.h5: /lines: is of other candidates: q5.h5 has .*storage=uint5 .*, expected .*storage=uint3 ' \
-	plans --costs costs.h5 --target-bits 5.2 q2.h5 q5.h5 q3.h5
 for f in nf4 int4; do dpq-run -q --storage $f --group 16 --hessian hess.h5 "$model" -o $f.h5 2>>err; done
 plans --target-bits 64 q2.h5 nf4.h5 -o same.h5 >x
 no '... of another format of the same size' 1 \
@@ -184,9 +208,9 @@ no '... of another format of the same size' 1 \
 	plans --costs same.h5 --target-bits 5.2 q2.h5 int4.h5
 no '... of another size' 1 'other.h5: /size: is of other candidates: /model/layers/0/\* in q2.h5 has [0-9]* bits' \
 	plans --costs other.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
-no '... of more candidates' 1 'costs.h5: /kl: is of 3 candidates and 2 blocks or layers, expected 2 and 2' \
-	plans --costs costs.h5 --target-bits 4.5 q2.h5 q3.h5
-no '... of layers' 1 'layers.h5: /kl: is of 3 candidates and 14 blocks or layers, expected 3 and 2' \
+no '... of fewer candidates' 1 'same.h5: /lines: is of other candidates: q3.h5 has .*storage=uint3 .*, expected ' \
+	plans --costs same.h5 --target-bits 4.5 q2.h5 q3.h5 nf4.h5
+no '... of layers' 1 'layers.h5: /kl: is of 14 blocks or layers, expected 2' \
 	plans --costs layers.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no '... without formats' 1 'bare.h5: /lines: is missing' plans --costs bare.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 cp q3.h5 renamed.h5
@@ -198,6 +222,8 @@ plans --costs costs.h5 --target-bits 5.2 q2.h5 'new
 line.h5' q5.h5 | sed 's/new?line/q3/' >x
 ok '... and have a newline' cmp x blocks.plan
 no '... that are not finite' 1 'bad.h5: /kl: has nan' plans --costs bad.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... whose text is cut' 1 'short.h5: /lines: has 5 entries, expected 6' \
+	plans --costs short.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no 'only the model itself' 1 'llama-gqa.h5: has no quantized linear layer in a block' plans --target-bits 4 "$model"
 no 'a candidate without a layer' 1 'less.h5: /model/layers/1/mlp/up_proj: is missing' \
 	plans --target-bits 4 q2.h5 less.h5

@@ -210,6 +210,20 @@ static void rotate(const struct linear_rotation *r, size_t n, size_t m, double w
 	free(memory);
 }
 
+/* What an observer of two_sided() receives: x, or the rotation of `given`. */
+struct observed { bool rotated; bool called; };
+
+static void see_rotated(void *arg, size_t block, enum projection_name name, const struct batch *batch,
+	size_t first, size_t rows, size_t in, const float *x)
+{
+	struct observed *o = arg;
+
+	(void)block, (void)name, (void)batch;
+	assert_true(rows == ROWS && in == IN && !first);
+	assert_true(o->rotated == !!memcmp(x, given, sizeof given));
+	o->called = true;
+}
+
 /* The weight between the rotations of l, for a layer with the weight w. */
 static float *inner(const struct linear *l, double w[l->out][l->in])
 {
@@ -250,6 +264,8 @@ static void two_sided(void **unused)
 		static float bias[OUT], out[ROWS][LAYERS * OUT];
 		const struct linear_rotation in = { n & 1 ? signs[0] : NULL, n & 2 ? 12 : 0 };
 		const struct linear_rotation other = { signs[0], 12 };
+		struct observed seen = { .rotated = in.hadamard && !in.signs };
+		const struct observer observer = { .on_input = see_rotated, .arg = &seen };
 
 		for (size_t i = 0; i < IN; i++)
 			signs[0][i] = uniform() < 0 ? -1 : 1, signs[1][i] = uniform() < 0 ? -1 : 1;
@@ -287,7 +303,8 @@ static void two_sided(void **unused)
 				out[t][o] = n & 32 ? 1 : NAN;
 		}
 		projection_apply(&s, &(struct batch){ .rows = ROWS }, 0, ROWS, LAYERS * OUT, out,
-			(const float (*)[IN])given, &workspace, NULL, n & 32);
+			(const float (*)[IN])given, &workspace, &observer, n & 32);
+		assert_true(seen.called);
 		for (size_t t = 0; t < ROWS; t++)
 			for (size_t i = 0; i < layers; i++) {
 				double error = 0, weights = 0, inputs = 0;

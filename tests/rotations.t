@@ -54,6 +54,20 @@ dpq-run -q --compensate none --storage uint4 --group 4 "$model" -o plain.h5
 ok 'a sign counts as one bit' near "$(bits q.h5)" \
 	"$(awk -v b="$(bits plain.h5)" -v m="$(py signs "$model" "$up")" 'BEGIN { print b + m }')" 1e-4
 hessian-accum -q --tokens tokens.h5 --ctx 32 rotated.h5 -o h.h5
+hessian-accum -q --tokens tokens.h5 --ctx 32 "$model" -o plain-h.h5
+small() { awk -v a="$1" 'BEGIN { exit !(a != "" && a < 1e-4) }'; }
+ok 'Hessians are of inputs before the signs: those of the model without rotations' small "$(py sums plain-h.h5 h.h5)"
+hessian-accum -q --tokens tokens.h5 --ctx 32 --pair "$model" rotated.h5 -o pair.h5
+ok '... and cross moments' small "$(py sums plain-h.h5 pair.h5)"
+error() { tensor-diff -q --hessian plain-h.h5 --reference "$@" | awk '$1 == "all" { print $NF }'; }
+ok "... tensor-diff's output error is that without rotations" \
+	near "$(error rotated.h5 q.h5)" "$(error "$model" q.h5)" 1e-6
+dpq-run --hessian h.h5 --storage uint4 --group 4 rotated.h5 -o solved.h5 2>solved.layers
+ok '... and so is the error of GPTQ' near "$(awk '$1 == "all" { print $2 }' solved.layers)" \
+	"$(error "$model" solved.h5)" 1e-6
+ok '... and of Qronos from these cross moments' dpq-run -q --hessian pair.h5 --solver qronos --storage uint4 --group 4 \
+	rotated.h5 -o qronos.h5
+ok '... which is GPTQ, as the inputs are the same' near "$(error "$model" qronos.h5)" "$(error "$model" solved.h5)" 1e-4
 ok 'GPTQ uses the Hessian of the rotated inputs' sh -c '
 	dpq-run -q --hessian h.h5 --storage uint4 --group 4 rotated.h5 |
 		tensor-diff -q --hessian h.h5 --reference rotated.h5 >solved
@@ -61,6 +75,10 @@ ok 'GPTQ uses the Hessian of the rotated inputs' sh -c '
 	awk "\$1 == \"all\" { e[++n] = \$NF } END { exit !(n == 2 && e[1] > 0 && e[1] < e[2]) }" solved nearest'
 fbq-run -q --rank 2 --hessian h.h5 rotated.h5 -o f.h5
 ok 'a branch between the rotations' near "$(nll f.h5)" "$(nll rotated.h5)" 0.2
+fbq-run -q --method eora --rank 2 --hessian h.h5 --reference rotated.h5 q.h5 -o f.h5
+fbq-run -q --force-basis --method eora --rank 2 --hessian h.h5 --reference "$model" q.h5 -o r.h5 2>/dev/null
+ok 'fbq-run --reference without rotations: its weight is rotated' near "$(nll r.h5)" "$(nll f.h5)" 1e-5
+ok '... the codes are unchanged' h5diff q.h5 r.h5 "$up/codes"
 
 # --- tools that do not support rotations ---
 for tool in 'smooth-scale --hessian h.h5' 'awq-scale --hessian h.h5'; do
@@ -74,12 +92,19 @@ outputs() {	# TOOL FILE LAYER: only signs of outputs, all 1
 }
 outputs ln2rms gpt2.h5 /transformer/h/0/mlp/c_fc
 outputs hadamard-rotate llama-gqa.h5 "$up"
+no 'static scales by dpq-run' 1 'rotated.h5: /model/.*: has input_signs, and a static scale would be' \
+	dpq-run -q --hessian h.h5 --act-mode static-tensor --act-format int8 rotated.h5 -o r.h5
+no '... by msq-calib' 1 'rotated.h5: /model/.*: has input_signs, and a static scale would be' \
+	msq-calib -q --act-format int8 --tokens tokens.h5 --ctx 32 rotated.h5 -o r.h5
+no '--qep' 1 'rotated.h5: /model/.*: has input_signs, expected a layer without for --qep' \
+	dpq-run -q --hessian pair.h5 --qep 0.5 rotated.h5 -o r.h5
+no 'qep-correct' 1 'rotated.h5: /model/.*: has input_signs, expected a layer without' \
+	qep-correct -q --hessian pair.h5 rotated.h5 -o r.h5
 no rms-suppress 1 'rotated.h5: .*/[a-z]*_proj: has input_signs, expected a layer with an online Hadamard alone' \
 	rms-suppress -q rotated.h5 -o r.h5
-no '... fbq-run --reference, too' 1 \
-	'llama-gqa.h5: /model/layers/0/.*: is rotated or split otherwise than in q.h5' \
-	fbq-run -q --force-basis --method lowrank --rank 2 --reference "$model" q.h5 -o r.h5
 py faults "$up"
+no '... fbq-run --reference, too' 1 'ones.h5: /model/layers/0/.*: is rotated or split otherwise than in q.h5' \
+	fbq-run -q --force-basis --method lowrank --rank 2 --reference ones.h5 q.h5 -o r.h5
 no 'tensor-diff of models that are rotated otherwise' 1 \
 	"q.h5: $up: has another rotation than in other.h5" tensor-diff --reference other.h5 q.h5
 no 'a sign of 0' 1 "zero.h5: $up/input_signs: holds 0 at 3, expected 1 or -1" \

@@ -116,25 +116,27 @@ static struct layer mixed(const struct part *model, const struct part *candidate
 		path);
 }
 
-void candidate_check_input(const struct part *model, const struct part *candidate,
+void candidate_check_input(const struct part *model, const struct part *candidate, const struct part *other,
 	const struct layer_list *list, const struct layer_ref *layer, const char *wanted)
 {
 	const struct linear_row *row = layer->stack->arch->linear;
-	struct layer own = mixed(model, candidate, list, layer->path);
+	struct layer own = layer_outline(candidate, layer->path);
 
 	for (size_t i = 0; i < LINEARS && row[i].name; i++) {
 		struct layer_ref same = *layer;
-		struct layer other;
+		struct layer beside;
 
 		same.row = i;
-		if (row[i].projection != row[layer->row].projection)
+		if (i == (size_t)layer->row || row[i].projection != row[layer->row].projection)
 			continue;
 		same.path = layer_ref_path(&same);
-		other = mixed(model, candidate, list, same.path);
-		if (!candidate_same_rotation(&own.linear, &other.linear))
-			die("%s: %s: has another rotation than %s, which has the same input: expected %s",
-				part_name(candidate), layer->path, same.path, wanted);
-		layer_free(&other);
+		beside = mixed(model, other, list, same.path);
+		if (!candidate_same_rotation(&own.linear, &beside.linear))
+			die("%s: %s: has another rotation than %s%s%s, which has the same input: expected %s",
+				part_name(candidate), layer->path, same.path,
+				other == candidate ? "" : " in ",
+				other == candidate ? "" : part_name(other), wanted);
+		layer_free(&beside);
 		free((char *)(uintptr_t)same.path);
 	}
 	layer_free(&own);

@@ -23,10 +23,11 @@ void candidate_check(const struct part *candidate, const char *path, const struc
 	const struct linear *x);
 
 /*
- * Fatal error if layers with the same input rotate it differently in the model whose layers `list` are those
- * of the candidate. wanted: what the message expects. layer: one whose rotation is not that of the model.
+ * Fatal error if the candidate rotates the input of `layer` otherwise than another layer with this input does
+ * in the model whose layers `list` are those of `other`, which may be the candidate. wanted: what the message
+ * expects. layer: one whose rotation is not that of the model.
  */
-void candidate_check_input(const struct part *model, const struct part *candidate,
+void candidate_check_input(const struct part *model, const struct part *candidate, const struct part *other,
 	const struct layer_list *list, const struct layer_ref *layer, const char *wanted);
 
 /* Whether two layers, of layer_outline(), have the same rotation of inputs, except for the signs. */

@@ -58,24 +58,22 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 }
 
 /*
- * The weight to compare. Weights are compared as stored, so signs and rotations of outputs must be the same.
- * If the reference has no rotation, the weight is rotated back in *memory.
+ * Whether weights are compared after they are rotated back, not as stored: if the reference has no rotation,
+ * and with a Hessian, which is of inputs before rotations with signs.
  */
-static struct linear comparable(const struct diff_walk *w, const struct layer *ours,
-	const struct layer *theirs, float **memory)
+static bool compared_back(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs,
+	bool hessian)
 {
 	const struct linear *a = &ours->linear, *b = &theirs->linear;
 	const char *which = linear_two_sided(a) ? linear_two_sided(a) : linear_two_sided(b);
 
 	if (!which || (linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) &&
 			linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out)))
-		return *a;
+		return which && hessian;
 	if (linear_two_sided(b) || b->rotation_in.hadamard)
 		die("%s: %s: has another rotation than in %s (%s)", part_name(w->part), ours->path,
 			part_name(w->c->reference), which);
-	*memory = xalloc(a->out * a->in, sizeof **memory);
-	linear_dense(a, (float (*)[a->in])*memory);
-	return (struct linear){ .out = a->out, .in = a->in, .weight = *memory };
+	return true;
 }
 
 static void compare_layer(struct diff_walk *w, const char *group)
@@ -87,8 +85,8 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	struct weight_difference d;
 	struct layer theirs;
 	const float *h = NULL;
-	float *own = NULL, *back = NULL;
-	struct linear compared;
+	float *own = NULL, *memory[2] = { NULL };
+	struct linear a, b;
 
 	if (c->hessian && hessian_exists(c->hessian, group)) {
 		h = hessian_mixed(c->hessian, group, l->in, &own).sum;
@@ -97,8 +95,12 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	if (!layer_exists(c->reference, group))
 		die("%s: %s: is missing; %s has it", part_name(c->reference), group, part_name(w->part));
 	theirs = layer_read(c->reference, group, l->out, l->in);
-	compared = comparable(w, &ours, &theirs, &back);
-	if (!stats_difference(&theirs.linear, &compared, h, &d, work))
+	a = *l, b = theirs.linear;
+	if (compared_back(w, &ours, &theirs, h)) {
+		a = linear_plain(l, &memory[0]);
+		b = linear_two_sided(&b) ? linear_plain(&theirs.linear, &memory[1]) : b;
+	}
+	if (!stats_difference(&b, &a, h, &d, work))
 		die("%s: %s/hessian: makes the output error infinite or NaN", part_name(c->hessian), group);
 	add_row(c, group, l, &d);
 	for (const struct member *m = members; m->name; m++)
@@ -114,7 +116,7 @@ static void compare_layer(struct diff_walk *w, const char *group)
 	}
 	c->compared++;
 	c->hessians += h != NULL;
-	free(work), free(own), free(back);
+	free(work), free(own), free(memory[0]), free(memory[1]);
 	layer_free(&ours), layer_free(&theirs);
 }
 

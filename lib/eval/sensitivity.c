@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
+#include "model/dense.h"
 #include "model/layer.h"
 
 /* Hidden states of the model with the layers of one unit from one candidate. */
@@ -31,10 +32,12 @@ struct sensitivity sensitivity_open(const struct units *u, const struct config *
 
 static void release(struct sensitivity *s)
 {
-	for (size_t i = 0; i < s->layers; i++)
+	for (size_t i = 0; i < s->layers; i++) {
 		layer_free(&s->layer[i]);
-	free(s->layer);
-	s->layer = NULL;
+		free(s->plain[i]);
+	}
+	free(s->layer), free(s->plain);
+	s->layer = NULL, s->plain = NULL;
 	s->layers = 0;
 }
 
@@ -46,22 +49,28 @@ void sensitivity_close(struct sensitivity *s)
 	forward_close(s->model);
 }
 
-/* Replaces the layers of a unit by those of a candidate. Returns whether one of them is quantized. */
-static bool replace(struct sensitivity *s, struct block *b, size_t unit, size_t candidate)
+/* Replaces the layers of a unit by those of a candidate. alone: no other unit is replaced. Returns whether
+ * one of them is quantized. */
+static bool replace(struct sensitivity *s, struct block *b, size_t unit, size_t candidate, bool alone)
 {
 	const struct layer_list *list = &s->units->unit[unit].list;
 	const struct part *part = s->units->candidate[candidate];
 	bool any = false;
 
 	s->layer = xgrow(s->layer, s->layers + list->n, sizeof *s->layer);
+	s->plain = xgrow(s->plain, s->layers + list->n, sizeof *s->plain);
 	for (size_t j = 0; j < list->n; j++) {
 		const struct layer_ref *l = &list->layer[j];
+		float **plain = &s->plain[s->layers];
 		struct layer *own = &s->layer[s->layers++];
 
 		*own = layer_read(part, l->path, 0, layer_ref_in(s->config, l));
+		*plain = NULL;
 		execution_layer(&s->execution, part, own, false);
 		if (own->linear.weight)
 			continue;
+		if (alone && s->units->kind == UNIT_LAYER && linear_two_sided(&own->linear))
+			own->linear = linear_plain(&own->linear, plain);
 		block_replace(b, l, &own->linear);
 		any = true;
 	}
@@ -95,7 +104,7 @@ static void begin_variants(struct measurement *m, struct forward *f, size_t unit
 	struct sensitivity *s = m->s;
 
 	for (size_t c = 0; c < m->candidates; c++) {
-		if (replace(s, f->block, unit, c)) {
+		if (replace(s, f->block, unit, c, true)) {
 			struct variant *v;
 
 			m->variant = xgrow(m->variant, m->n + 1, sizeof *m->variant);
@@ -203,7 +212,7 @@ static void run_planned(void *arg, struct forward *f)
 	if (f->block->stack == config_last(f->config))
 		for (size_t i = 0; i < u->n; i++)
 			if (u->unit[i].block == block)
-				replace(p->s, f->block, i, p->candidate[i]);
+				replace(p->s, f->block, i, p->candidate[i], false);
 	forward_stage(f, (struct stage){ PROJECTION_QKV, PROJECTIONS }, NULL);
 	release(p->s);
 }

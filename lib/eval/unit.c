@@ -70,8 +70,29 @@ static void check_signs(const struct units *u, size_t candidate, const char *pat
 		}
 }
 
+/* Fatal error if a plan that takes a rotated layer l from the candidate could not run. all: layers of all
+ * units. */
+static void check_rotation(const struct units *u, const struct layer_list *all, size_t candidate,
+	const struct layer_ref *layer, const struct linear *l)
+{
+	const struct part *part = u->candidate[candidate];
+
+	check_signs(u, candidate, layer->path, l->in);
+	if (u->kind == UNIT_BLOCK) {
+		candidate_check_input(u->model, part, part, all, layer,
+			"both quantized, and both in --layers");
+		return;
+	}
+	for (size_t c = 0; c < u->candidates; c++)
+		candidate_check_input(u->model, part, u->candidate[c], all, layer,
+			"the same in all candidates, or --by block");
+	if (l->input.mode != INPUT_AS_IS)
+		die("%s: %s: rounds rotated inputs, which is only measured of whole blocks: expected "
+			"--by block", part_name(part), layer->path);
+}
+
 /* Bits of a layer of a candidate, which is checked against that of the model. */
-static double bits_of(const struct units *u, const struct unit *unit, size_t candidate,
+static double bits_of(const struct units *u, const struct layer_list *all, size_t candidate,
 	const struct layer_ref *layer, const struct linear *model)
 {
 	const struct part *part = u->candidate[candidate];
@@ -86,17 +107,14 @@ static double bits_of(const struct units *u, const struct unit *unit, size_t can
 		die("%s: %s: has %zu x %zu weights, expected %zu x %zu", part_name(part), path, l.linear.out,
 			l.linear.in, model->out, model->in);
 	candidate_check(part, path, model, &l.linear);
-	if (!l.linear.weight && !candidate_same_rotation(model, &l.linear)) {
-		candidate_check_input(u->model, part, &unit->list, layer, u->kind == UNIT_LAYER ?
-			"--by block" : "both quantized, and both in --layers");
-		check_signs(u, candidate, path, l.linear.in);
-	}
+	if (!l.linear.weight && !candidate_same_rotation(model, &l.linear))
+		check_rotation(u, all, candidate, layer, &l.linear);
 	bits = member_bits(members, &l.linear) * (double)l.linear.out * (double)l.linear.in;
 	layer_free(&l);
 	return bits;
 }
 
-static void measure(struct units *u, size_t i)
+static void measure(struct units *u, const struct layer_list *all, size_t i)
 {
 	const struct unit *unit = &u->unit[i];
 
@@ -109,7 +127,7 @@ static void measure(struct units *u, size_t i)
 			if (!l.linear.weight)	/* a plan for it would be applied to weights that are gone */
 				die("%s: %s: is quantized already, expected the model before quantization",
 					part_name(u->model), l.path);
-			bits += bits_of(u, unit, c, &unit->list.layer[j], &l.linear);
+			bits += bits_of(u, all, c, &unit->list.layer[j], &l.linear);
 			u->weights += c ? 0 : (double)l.linear.out * (double)l.linear.in;
 			layer_free(&l);
 		}
@@ -178,13 +196,13 @@ struct units units_of(const struct part *model, const struct config *c, size_t c
 	struct part *const candidate[candidates], enum unit_kind kind, const struct selection *layers)
 {
 	struct units u = { .model = model, .kind = kind, .candidates = candidates, .candidate = candidate };
-	struct layer_list list = layer_list(model, c, layers);
+	struct layer_list list = layer_list(model, c, layers), all = { 0 };
 
 	for (size_t i = 0; i < list.n; i++) {
 		const struct layer_ref *l = &list.layer[i];
 
 		if (l->stack == config_last(c) && layer_ref_row(l) && any_quantizes(&u, l->path))
-			add(&u, l, layer_ref_block(c, l));
+			add(&u, l, layer_ref_block(c, l)), layer_list_add(&all, l);
 	}
 	layer_list_free(&list);
 	if (!u.n)
@@ -192,7 +210,8 @@ struct units units_of(const struct part *model, const struct config *c, size_t c
 			part_name(*candidate), selection_text(layers));
 	u.size = xalloc(u.n, candidates * sizeof *u.size);
 	for (size_t i = 0; i < u.n; i++)
-		measure(&u, i);
+		measure(&u, &all, i);
+	layer_list_free(&all);
 	note_lacking(&u, c);
 	part_datasets(model, add_other, &u);
 	return u;

@@ -11,15 +11,10 @@
 #include "model/layer.h"
 #include "quant/stats.h"
 
-/* The weight to compare with that of the model: rotated back in new memory if its rotation is another one. */
-static struct linear comparable(const struct linear *v, const struct linear *w, float **memory)
+static bool same_rotations(const struct linear *v, const struct linear *w)
 {
-	if (linear_rotations_agree(v->in, &v->rotation_in, &w->rotation_in) &&
-	    linear_rotations_agree(v->out, &v->rotation_out, &w->rotation_out))
-		return *v;
-	*memory = xalloc(v->out * v->in, sizeof **memory);
-	linear_dense(v, (float (*)[v->in])*memory);
-	return (struct linear){ .out = v->out, .in = v->in, .weight = *memory };
+	return linear_rotations_agree(v->in, &v->rotation_in, &w->rotation_in) &&
+		linear_rotations_agree(v->out, &v->rotation_out, &w->rotation_out);
 }
 
 /* tr(E H Eᵀ)/tr(W H Wᵀ) of a layer. */
@@ -28,15 +23,18 @@ static double error_of_layer(const struct part *model, const struct part *candid
 {
 	struct layer w = layer_read(model, path, 0, 0), v = layer_read(candidate, path, 0, 0);
 	void *work = xalloc(stats_workspace(w.linear.out, w.linear.in), 1);
-	float *own, *memory = NULL;
+	float *own, *memory[2] = { NULL };
 	const float *h = hessian_mixed(hessian, path, w.linear.in, &own).sum;
-	const struct linear other = comparable(&v.linear, &w.linear, &memory);
+	/* Hessians are of inputs before rotations with signs */
+	const bool back = linear_two_sided(&w.linear) || !same_rotations(&v.linear, &w.linear);
+	const struct linear a = linear_two_sided(&w.linear) ? linear_plain(&w.linear, &memory[0]) : w.linear;
+	const struct linear b = back ? linear_plain(&v.linear, &memory[1]) : v.linear;
 	struct weight_difference d;
 
 	hessian_check(part_name(hessian), path, w.linear.in, h);
-	if (!stats_difference(&w.linear, &other, h, &d, work))
+	if (!stats_difference(&a, &b, h, &d, work))
 		die("%s: %s/hessian: makes the output error infinite or NaN", part_name(hessian), path);
-	free(work), free(own), free(memory);
+	free(work), free(own), free(memory[0]), free(memory[1]);
 	layer_free(&w), layer_free(&v);
 	return d.output;
 }
@@ -66,58 +64,110 @@ void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[
 	}
 }
 
-/* Compares the beginning of *text with the lines of a candidate, and moves *text to what follows. */
-static void check_lines(const char *file, const struct units *u, size_t unit, size_t c, const char **text)
-{
-	char *lines = unit_lines(u, unit, c, "");
-	const size_t n = strlen(lines);
+/* The stored KL: of the same units, and of candidates among which those of *u are. */
+struct stored {
+	const char *file;
+	size_t candidates;
+	const int64_t *size;		/* [units][candidates], as kl */
+	const double *kl;
+	char *text, **lines;		/* entries of `text` */
+};
 
-	if (strncmp(*text, lines, n))
-		die("%s: /lines: is of other candidates: %s has %.*s, expected %.*s", file,
-			part_name(u->candidate[c]), (int)strcspn(lines, "\n"), lines,
-			(int)strcspn(*text, "\n"), *text);
-	*text += n;
-	free(lines);
+/* Reads the file, and divides the text into its entries. */
+static struct stored stored_read(const struct part *file, const struct units *u)
+{
+	struct stored s = { .file = part_name(file) };
+	size_t dim[2] = { u->n, 0 }, n = 0;
+	struct tensor t = part_tensor(file, "/kl", TENSOR_F64, 2, NULL);
+
+	if (t.dim[0] != u->n)
+		die("%s: /kl: is of %zu blocks or layers, expected %zu", s.file, t.dim[0], u->n);
+	s.candidates = dim[1] = t.dim[1];
+	s.kl = t.data;
+	s.size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
+	s.text = part_string(file, "/lines");
+	if (!s.text)
+		die("%s: /lines: is missing", s.file);
+	s.lines = xalloc(u->n * s.candidates, sizeof *s.lines);
+	for (char *rest = s.text, *end; (end = strstr(rest, "\n\n")); rest = end + 2) {
+		if (n == u->n * s.candidates)
+			break;
+		end[1] = '\0';
+		s.lines[n++] = rest;
+	}
+	if (n < u->n * s.candidates)
+		die("%s: /lines: has %zu entries, expected %zu", s.file, n,
+			u->n * s.candidates);
+	return s;
 }
 
-/* Other numbers of units or candidates than those of the stored KL. */
-static void check_numbers(const struct part *file, const struct units *u)
+/* The first unit whose entry or size for the stored candidate k is another one than in lines and size. */
+static size_t first_other(const struct stored *s, const struct units *u, size_t c, size_t k,
+	char *const lines[])
 {
-	struct tensor t;
+	size_t i = 0;
 
-	if (part_shape(file, "/kl", TENSOR_F64, 2, NULL, &t) &&
-	    (t.dim[0] != u->n || t.dim[1] != u->candidates))
-		die("%s: /kl: is of %zu candidates and %zu blocks or layers, expected %zu and %zu",
-			part_name(file), t.dim[1], t.dim[0], u->candidates, u->n);
+	while (i < u->n && !strcmp(lines[i], s->lines[i * s->candidates + k]) &&
+		(uint64_t)s->size[i * s->candidates + k] == u->size[i * u->candidates + c])
+		i++;
+	return i;
+}
+
+/* The stored candidate with the formats and sizes of candidate c; of equal ones, one that is not taken. */
+static size_t stored_find(const struct stored *s, const struct units *u, size_t c, bool taken[])
+{
+	char **lines = xalloc(u->n, sizeof *lines);
+	size_t nearest = 0, most = 0, found = SIZE_MAX;
+
+	for (size_t i = 0; i < u->n; i++)
+		lines[i] = unit_lines(u, i, c, "");
+	for (size_t k = 0; k < s->candidates; k++) {
+		const size_t same = first_other(s, u, c, k, lines);
+
+		if (same > most || (same == most && taken[nearest]))
+			nearest = k, most = same;
+		if (same == u->n && (found == SIZE_MAX || taken[found]))
+			found = k;
+	}
+	if (found == SIZE_MAX) {
+		const char *stored = s->lines[most * s->candidates + nearest];
+
+		if (strcmp(lines[most], stored))
+			die("%s: /lines: is of other candidates: %s has %.*s, expected %.*s", s->file,
+				part_name(u->candidate[c]), (int)strcspn(lines[most], "\n"), lines[most],
+				(int)strcspn(stored, "\n"), stored);
+		die("%s: /size: is of other candidates: %s in %s has %llu bits, expected %lld", s->file,
+			u->unit[most].glob, part_name(u->candidate[c]),
+			(unsigned long long)u->size[most * u->candidates + c],
+			(long long)s->size[most * s->candidates + nearest]);
+	}
+	taken[found] = true;
+	for (size_t i = 0; i < u->n; i++)
+		free(lines[i]);
+	free(lines);
+	return found;
 }
 
 void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 {
-	const char *path = part_name(file), *rest;
-	const size_t dim[] = { u->n, u->candidates };
-	const int64_t *size;
-	const double *own;
-	char *lines;
+	struct stored s = stored_read(file, u);
+	bool *taken = xalloc(s.candidates, sizeof *taken);
 
-	check_numbers(file, u);
-	size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
-	own = part_tensor(file, "/kl", TENSOR_F64, 2, dim).data;
-	rest = lines = part_string(file, "/lines");
-	if (!lines)
-		die("%s: /lines: is missing", path);
-	for (size_t i = 0; i < u->n * u->candidates; i++) {
-		check_lines(path, u, i / u->candidates, i % u->candidates, &rest);
-		if ((uint64_t)size[i] != u->size[i])
-			die("%s: /size: is of other candidates: %s in %s has %llu bits, expected %lld", path,
-				u->unit[i / u->candidates].glob, part_name(u->candidate[i % u->candidates]),
-				(unsigned long long)u->size[i], (long long)size[i]);
-		if (!(own[i] >= 0 && isfinite(own[i])))
-			die("%s: /kl: has %g, expected finite numbers of at least 0", path, own[i]);
-		kl[i] = own[i];
+	for (size_t c = 0; c < u->candidates; c++) {
+		const size_t k = stored_find(&s, u, c, taken);
+
+		for (size_t i = 0; i < u->n; i++) {
+			const double own = s.kl[i * s.candidates + k];
+
+			if (!(own >= 0 && isfinite(own)))
+				die("%s: /kl: has %g, expected finite numbers of at least 0", s.file, own);
+			kl[i * u->candidates + c] = own;
+		}
 	}
-	free(lines);
+	free(s.text), free(s.lines), free(taken);
 }
 
+/* The lines of each unit and candidate, and an empty line after them. */
 static void write_lines(struct output *out, const struct units *u)
 {
 	const size_t n = u->n * u->candidates;
@@ -126,11 +176,11 @@ static void write_lines(struct output *out, const struct units *u)
 
 	for (size_t i = 0; i < n; i++) {
 		one[i] = unit_lines(u, i / u->candidates, i % u->candidates, "");
-		bytes += strlen(one[i]);
+		bytes += strlen(one[i]) + 1;
 	}
 	end = all = xalloc(bytes, 1);
 	for (size_t i = 0; i < n; i++) {
-		end = stpcpy(end, one[i]);
+		end = stpcpy(stpcpy(end, one[i]), "\n");
 		free(one[i]);
 	}
 	output_string(out, "/lines", all);

@@ -17,10 +17,10 @@
  */
 void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[]);
 
-/* Reads the file of unit_kl_write(). Fatal error if it is of other units, or of candidates with other sizes
- * or formats. */
+/* Reads the file of unit_kl_write(), of these candidates and others, in any order. Fatal error if it is of
+ * other units, or a candidate has other sizes or formats than all of the file. */
 void unit_kl_read(const struct part *file, const struct units *u, double kl[]);
 /* Writes /unit and /candidate, names; /size int64 and /kl f64 [units][candidates]; /lines, unit_lines() of
- * each unit and candidate, one after the other. Closes the file. */
+ * each unit and candidate, an empty line after each. Closes the file. */
 void unit_kl_write(struct output *out, const struct units *u, const double kl[]);
 #endif

@@ -215,7 +215,7 @@ static void show_expert(const struct experts_pass *p, struct buffers *b, enum pr
 
 	if (n && o && o->on_expert_input)
 		o->on_expert_input(o->arg, p->e->block, name, expert, n, s->in,
-			p->r->token + p->r->start[expert], projection_rotate(s, n, x, &b->input));
+			p->r->token + p->r->start[expert], projection_observed(s, n, x, &b->input));
 }
 
 /* Calls the observer with the inputs of both projections of an expert for a set of extra tokens; only with
@@ -239,11 +239,11 @@ static void show_extra(const struct experts_pass *p, struct buffers *b, size_t e
 	}
 	if (n)
 		o->on_extra_input(o->arg, p->e->block, PROJECTION_EXPERT_GATE_UP, expert, set, n, width,
-			projection_rotate(gate_up, n, x, &b->input));
+			projection_observed(gate_up, n, x, &b->input));
 	if (n && p->to != PROJECTION_EXPERT_GATE_UP) {
 		run_gate_up(p, b, expert, &extra, x);
 		o->on_extra_input(o->arg, p->e->block, PROJECTION_EXPERT_DOWN, expert, set, n, down->in,
-			projection_rotate(down, n, b->middle, &b->input));
+			projection_observed(down, n, b->middle, &b->input));
 	}
 	free(some), free(modality);
 }

@@ -10,11 +10,12 @@
 
 /*
  * on_input() receives the input x[rows][in] of a projection for rows first .. first + rows - 1 of a batch,
- * after an online Hadamard and before any rounding of activations. If the model runs on a device, x is a copy
- * here or, with on_device, in the memory of the device; that of the head is always here. forward_part() and
- * forward_stage() pass whole batches. For the head, `block` is the number of blocks. on_input NULL: no
- * callback. In a mixture of experts, windows are then still grouped as for one, since results depend on the
- * groups.
+ * before any rounding of activations. An online Hadamard has rotated it, unless it is part of a rotation with
+ * signs: that is the layer's own (transform/layer_rotation.h), and x is the input before it. If the model
+ * runs on a device, x is a copy here or, with on_device, in the memory of the device; that of the head is
+ * always here. forward_part() and forward_stage() pass whole batches. For the head, `block` is the number of
+ * blocks. on_input NULL: no callback. In a mixture of experts, windows are then still grouped as for one,
+ * since results depend on the groups.
  *
  * In a mixture of experts, on_input() receives the inputs of projections that all tokens pass.
  * on_expert_input() receives the inputs x[rows][in] of an expert, for the tokens that reached it, in order;

@@ -74,18 +74,18 @@ struct workspace {
 void *workspace_of(struct workspace *w, size_t bytes);
 void workspace_free(struct workspace *w);
 
-/* Returns the m rows of input that are observed, rounded and multiplied: x, or its rotation in the workspace.
- */
-const float *projection_rotate(const struct projection *s, size_t m, const float *x,
+/* Returns the m rows of input that an observer receives: x, or its rotation in the workspace. */
+const float *projection_observed(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
 /* Calls the observer with the input of rows [first, first + m), as projection_apply() does, and multiplies
  * nothing. */
 void projection_observe(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	const float *x, struct workspace *workspace, const struct observer *observer);
 /*
- * y[m][stride] = x wᵀ + bias, or y += with `add`, for rows [first, first + m) of the batch. The input is
- * rotated if the layers specify it, observed, rounded once for each distinct input scale, and multiplied.
- * Split columns are added. The inverse of a layer's rotation of outputs is applied to its outputs.
+ * y[m][stride] = x wᵀ + bias, or y += with `add`, for rows [first, first + m) of the batch. The observer
+ * receives the input, and it is rotated if the layers specify it, rounded once for each distinct input scale,
+ * and multiplied. Split columns are added. The inverse of a layer's rotation of outputs is applied to its
+ * outputs.
  */
 void projection_apply(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	size_t stride, float y[m][stride], const float x[m][s->in], struct workspace *workspace,

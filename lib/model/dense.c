@@ -91,6 +91,13 @@ void linear_dense(const struct linear *l, float w[l->out][l->in])
 	free(out.memory);
 }
 
+struct linear linear_plain(const struct linear *l, float **memory)
+{
+	*memory = xalloc(l->out * l->in, sizeof **memory);
+	linear_dense(l, (float (*)[l->in])*memory);
+	return (struct linear){ .out = l->out, .in = l->in, .bias = l->bias, .weight = *memory };
+}
+
 bool linear_is_dense(const struct linear *l)
 {
 	return l->weight && !l->splits && !l->branch_a && !l->rotation_in.hadamard && !l->rotation_in.signs &&

@@ -10,6 +10,8 @@
  *	W ← R_out⁻¹ Ŵ R_in, R as in struct linear_rotation
  */
 void linear_dense(const struct linear *l, float w[l->out][l->in]);
+/* The layer with this matrix in new memory, which free() frees, and its bias. Its inputs are not rounded. */
+struct linear linear_plain(const struct linear *l, float **memory);
 /* Whether the result is `weight` unchanged, of the type weight_type. */
 bool linear_is_dense(const struct linear *l);
 #endif

@@ -2,6 +2,7 @@
 /* layer_rotation.c -- see layer_rotation.h */
 #include "transform/layer_rotation.h"
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/random.h"
 #include "base/size.h"
@@ -25,6 +26,21 @@ void layer_rotation_make(struct layer_rotation *r, size_t out, size_t in, uint64
 	*r = (struct layer_rotation){ { xalloc(in, 1), xalloc(out, 1) }, .weight = NULL };
 	r->in = rotation_of(in, r->signs[0], seed, "signs of inputs");
 	r->out = rotation_of(out, r->signs[1], seed, "signs of outputs");
+}
+
+/* Copies the signs, so that they outlive the layer. */
+static struct linear_rotation copy_of(size_t n, const struct linear_rotation *from, int8_t **signs)
+{
+	if (from->signs)
+		*signs = memcpy(xalloc(n, 1), from->signs, n);
+	return (struct linear_rotation){ *signs, from->hadamard };
+}
+
+void layer_rotation_copy(struct layer_rotation *r, const struct linear *l)
+{
+	*r = (struct layer_rotation){ .weight = NULL };
+	r->in = copy_of(l->in, &l->rotation_in, &r->signs[0]);
+	r->out = copy_of(l->out, &l->rotation_out, &r->signs[1]);
 }
 
 /* y = xᵀ */

@@ -10,9 +10,10 @@
  * outputs, the Hessians of the model and its basis stay what they are. R = diag(signs) H/√b, H of the largest
  * order b that divides the extent. Signs are those of a seed: layers with the same input have the same.
  * Layers with the input of a router have none: the router is not quantized, and its input would be rotated.
+ * An online Hadamard without signs is not such a rotation: the basis of a model has it, and so have Hessians.
  *
- * Calling sequence: layer_rotation_make(), layer_rotation_weight(), layer_rotation_hessian();
- * layer_rotation_free().
+ * Calling sequence: layer_rotation_make() or layer_rotation_copy(); layer_rotation_weight(),
+ * layer_rotation_hessian(); layer_rotation_free().
  *
  * Source: QuIP# (Tseng et al., 2024), section 3.
  */
@@ -23,7 +24,7 @@
 #include "quant/linear.h"
 
 struct layer_rotation {
-	int8_t *signs[2];		/* of inputs, of outputs */
+	int8_t *signs[2];		/* of inputs, of outputs; NULL: all 1 */
 	struct linear_rotation in, out;
 	float *weight;			/* [out][in] W̃ */
 	struct linear linear;		/* views of it */
@@ -31,6 +32,8 @@ struct layer_rotation {
 
 /* Rotations for a layer of these extents. Zeroed before. */
 void layer_rotation_make(struct layer_rotation *r, size_t out, size_t in, uint64_t seed);
+/* The rotations of a layer that is rotated already. Zeroed before. */
+void layer_rotation_copy(struct layer_rotation *r, const struct linear *l);
 /* Sets r->linear: the weight of l, rotated. */
 void layer_rotation_weight(struct layer_rotation *r, const struct linear *l);
 /* H̃, symmetric; free() it. */

@@ -68,11 +68,9 @@ static const struct linear *reference_of(const struct quantize *q, struct quanti
 		die("%s: %s: is quantized, expected the weights before quantization", file, path);
 	if (y->branch_a)
 		die("%s: %s: has a branch, expected the weight before fbq-run", file, path);
-	if (!linear_rotations_agree(l->in, &y->rotation_in, &l->rotation_in) ||
-		!linear_rotations_agree(l->out, &y->rotation_out, &l->rotation_out) ||
-		!linear_splits_agree(y, l))
+	if (!quantize_reference_fits(y, l))
 		die("%s: %s: is rotated or split otherwise than in %s: expected the model that was "
-			"quantized, without --layer-rotation", file, path, part_name(part));
+			"quantized", file, path, part_name(part));
 	return y;
 }
 
@@ -93,6 +91,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, const struct pa
 	if (z->check)
 		z->check(m, part_name(part), path, l->out, l->in);
 	quantize_check_plain(q, m, part, path, !l->weight);
+	quantize_check_signs(t, part);
 	t->weight = q->reference ? reference_of(q, t, part) : l;
 	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
@@ -111,8 +110,7 @@ static void prepare_layer(struct quantize *q, struct quantized *t, size_t n,
 
 	if (!m->quantizer->needs_cross)
 		t->inputs.cross = NULL;		/* QEP has read it */
-	if (m->rotates && !quantize_unrotated(&t->ref))
-		quantize_rotate(q, t, n, before, part);
+	quantize_rotate(q, t, n, before, part);
 	t->inputs.order = order_of(q, t, n, before);
 	if (!t->main) {
 		t->codes = solver_codes(&m->solver, t->layer.linear.out, t->layer.linear.in);

@@ -27,8 +27,14 @@ void quantize_correct(const struct quantize *q, size_t n, struct quantized *cons
 bool quantize_unrotated(const struct layer_ref *layer);
 /* Fatal error if only some layers with the same input are rotated. f: with a configuration. */
 void quantize_check_rotations(const struct quantize *q, const struct filter *f);
-/* Rotates the weight and the moments of a layer. Layers with one Hessian share the rotated one. before: the n
- * layers that precede it in the same run(). */
+/* Whether the weight of a reference has the rotations and split columns of a layer whose codes are kept, or
+ * no rotation, so that it can be rotated. */
+bool quantize_reference_fits(const struct linear *reference, const struct linear *kept);
+/* Fatal error if the layer has signs of inputs, and its method needs statistics of the inputs after them. */
+void quantize_check_signs(const struct quantized *t, const struct part *part);
+/* Rotates the moments of a layer that is rotated, in the file or by its method, and the weight, if it is not
+ * rotated yet. Layers with one Hessian share the rotated one. before: the n layers that precede it in the
+ * same run(). */
 void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
 	struct quantized *const before[n], const struct part *part);
 #endif

@@ -64,8 +64,8 @@ void quantize_check_rotations(const struct quantize *q, const struct filter *f)
 	free(w.first), free(w.path);
 }
 
-void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
-	struct quantized *const before[n], const struct part *part)
+/* Makes the rotations of a layer that has none. */
+static void make_rotation(const struct quantize *q, struct quantized *t, const struct part *part)
 {
 	const struct linear *l = &t->layer.linear;
 	const char *path = t->layer.path;
@@ -80,20 +80,74 @@ void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
 		die("%s: %s: rounds inputs with a static scale, which is that of inputs before a rotation; "
 			"expected --act-mode dynamic-token or none", part_name(part), path);
 	layer_rotation_make(&t->rotation, l->out, l->in, q->seed);
-	layer_rotation_weight(&t->rotation, t->weight);
-	t->weight = &t->rotation.linear;
-	t->plain_hessian = t->inputs.hessian;
-	if (!t->inputs.hessian)
+}
+
+static bool agree(const struct linear *a, const struct linear *b)
+{
+	return linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) &&
+		linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out);
+}
+
+bool quantize_reference_fits(const struct linear *reference, const struct linear *kept)
+{
+	const struct linear plain = { .out = kept->out, .in = kept->in };
+
+	/* an online Hadamard without signs is one of the basis, which the reference has, too */
+	const bool own = kept->rotation_in.signs || !kept->rotation_in.hadamard;
+
+	return linear_splits_agree(reference, kept) &&
+		(agree(reference, kept) || (own && agree(reference, &plain)));
+}
+
+void quantize_check_signs(const struct quantized *t, const struct part *part)
+{
+	const struct linear *l = &t->layer.linear;
+	const char *file = part_name(part), *path = t->layer.path;
+
+	if (!l->rotation_in.signs)
 		return;
+	if (t->method->act_mode == INPUT_STATIC_TENSOR)
+		die("%s: %s: has input_signs, and a static scale would be that of inputs before them; "
+			"expected --act-mode dynamic-token or none", file, path);
+	if (t->method->qep > 0)
+		die("%s: %s: has input_signs, expected a layer without for --qep", file, path);
+	if (l->splits)
+		die("%s: %s: has input_signs and split columns, expected one of both", file, path);
+}
+
+/* Sets the rotation of the layer: that of the file, or a new one if its method rotates. */
+static void set_rotation(const struct quantize *q, struct quantized *t, const struct part *part)
+{
+	if (t->method->rotates && !quantize_unrotated(&t->ref)) {
+		make_rotation(q, t, part);
+		layer_rotation_weight(&t->rotation, t->weight);
+	} else if (linear_two_sided(&t->layer.linear)) {
+		layer_rotation_copy(&t->rotation, &t->layer.linear);
+		if (q->reference && !agree(&t->reference.linear, &t->layer.linear))
+			layer_rotation_weight(&t->rotation, t->weight);
+	}
+	if (t->rotation.weight)
+		t->weight = &t->rotation.linear;
+}
+
+void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
+	struct quantized *const before[n], const struct part *part)
+{
+	const size_t in = t->layer.linear.in;
+
+	set_rotation(q, t, part);
+	if (!t->rotation.in.signs || !t->inputs.hessian)
+		return;
+	t->plain_hessian = t->inputs.hessian;
 	for (size_t i = 0; i < n; i++)
-		if (before[i]->plain_hessian == t->plain_hessian) {
+		if (before[i]->plain_hessian == t->plain_hessian &&
+		    linear_rotations_agree(in, &before[i]->rotation.in, &t->rotation.in)) {
 			t->inputs.hessian = before[i]->inputs.hessian;
 			t->inputs.cross = before[i]->inputs.cross;
 			return;
 		}
-	t->inputs.hessian = t->rotated = layer_rotation_hessian(&t->rotation, l->in, t->plain_hessian);
+	t->inputs.hessian = t->rotated = layer_rotation_hessian(&t->rotation, in, t->plain_hessian);
 	if (t->inputs.cross)
 		t->inputs.cross = t->rotated_cross =
-			layer_rotation_cross(&t->rotation, l->in, t->inputs.cross, t->plain_hessian,
-				t->rotated);
+			layer_rotation_cross(&t->rotation, in, t->inputs.cross, t->plain_hessian, t->rotated);
 }

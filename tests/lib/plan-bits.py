@@ -23,6 +23,12 @@ def stored(path):
         return [s.decode() for s in f["unit"][()]], f["size"][()], f["kl"][()]
 
 
+def replaced(model, source, layer, target):
+    """The model with one weight of another file."""
+    with copied(model, target) as f, h5py.File(source) as g:
+        f[layer + "/weight"][()] = g[layer + "/weight"][()]
+
+
 def kl(path, unit, candidate):
     print("%.6g" % stored(path)[2][int(unit), int(candidate)])
 
@@ -119,6 +125,10 @@ def bad():
         f["size"][0, 0] += 1
     with copied("costs.h5", "bare.h5") as f:
         del f["lines"]
+    with copied("costs.h5", "short.h5") as f:
+        text = f["lines"][()].decode()
+        del f["lines"]
+        f["lines"] = text[: text.rindex("\n\n")]
     with copied("q3.h5", "less.h5") as f:
         del f["model/layers/1/mlp/up_proj"]
     with copied("q3.h5", "split.h5") as f:
