@@ -15,19 +15,22 @@
 #   dpq       GPTQ for FP8: weights and inputs are FP8, too  trellis  1MAD, 2 to 4 bits, BlockLDLQ
 #   sequential, qep, qronos    GPTQ, QEP, Qronos with the inputs that quantized layers give, uint2 to uint4
 #   plan                       gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
+#   format-plan                the same; plan-bits chooses among the formats of gptq, nf and exmy
 #   ggml-plain, ggml-imatrix   block types of llama.cpp, made by its library; imatrix: importance diag H
 #   llm-compressor, gptqmodel  their GPTQ, imported: uintB with a static column order; intB by the defaults of GPTQModel
 #
-# Columns. rotation: two-sided if each layer is rotated on both sides (dpq-run --layer-rotation); e8p and trellis have
-# no other rows, because their codes are for Gaussian weights. kl_delta, nll_delta: paired differences from gptq without
-# rotation whose codes have as many bits, with standard errors over windows. kl_times_gptq: KL over that of gptq without
-# rotation at as many bits a weight (lib/frontier.awk). seconds, MiB: processor time and peak memory of the tool that
-# quantizes; calibration, awq-scale, plan-bits and the GPTQ before eora do not count. Those of packages include the
-# import of their modules. bits_a_weight: of codes, scales, zero points, signs and branches.
+# Columns. rotation: two-sided if each layer is rotated on both sides (--layer-rotation). Inputs of dpq then have a
+# scale for each token, not a static one. gptq at 8 bits, rtn from 5 on, and models of others have no rotation.
+# kl_delta, nll_delta: paired differences from gptq without rotation whose codes have as many bits, with standard errors
+# over windows. kl_times_gptq: KL over that of gptq without rotation at as many bits a weight (lib/frontier.awk).
+# seconds, MiB: processor time and peak memory of the tool that quantizes; calibration, awq-scale, plan-bits and the
+# GPTQ before eora do not count. Those of packages include the import of their modules. bits_a_weight: of codes, scales,
+# zero points, signs and branches.
 #
 # PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py, and llama-cpp-python for
 # llama.cpp, or torch, transformers, compressed_tensors and llmcompressor for llm-compressor. GPTQMODEL (PEERS): a
-# Python with h5py, torch, transformers, optimum and gptqmodel. Without a package its rows are missing.
+# Python with h5py, torch, transformers, optimum and gptqmodel. Without a package its rows are missing. The folder of
+# results keeps 28 quantized models, from which others are made.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
@@ -36,15 +39,18 @@ set -euo pipefail
 draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-64}
-given='--hessian hessian.h5' rotated='--layer-rotation two-sided --seed 1'
-gptq="dpq-run --order order.h5 --scale-search hessian" rtn='dpq-run --compensate none --scale-search mse'
+given='--hessian hessian.h5'
+gptq="dpq-run --scale-search hessian" rtn='dpq-run --compensate none --scale-search mse'
 weights="--group $group --scale-dtype f16"
 seq="dpq-run --scale-search hessian --sequential --tokens calib.h5 $window$limit"
 
 listed=()
 run() {	# run METHOD ROTATION BITS COMMAND
 	local run=$1-$2-$3 base=gptq-none-${3%-rows} record drop
-	[ "$run" = "$base" ] && drop='' || drop="&& rm $run.h5"	# of gptq others are made
+	case $1-$3 in
+		gptq-[2-6]|nf-?|exmy-?) drop='' ;;	# later steps read it
+		*) drop="&& rm $run.h5" ;;
+	esac
 	recorded "$run" "$base"
 	step "$4 -q -v --report $run.report -o $run.h5 2>$run.usage && tensor-stats -q $run.h5 >$run.stats &&" \
 		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
@@ -53,42 +59,46 @@ run() {	# run METHOD ROTATION BITS COMMAND
 	listed+=("$1	$2	$3	@$run $base")
 }
 calibrate
-step "gar-order --group $group hessian.h5 -o order.h5"
-run gptq none 2-rows "dpq-run --scale-search hessian --storage uint2 --scale-dtype f16 --group channel $given model.h5"
-for b in 2 3 4 5 6 8; do
-	run gptq none $b "$gptq --storage uint$b $weights $given model.h5"
-	run rtn none $b "$rtn --storage uint$b $weights model.h5"
+for b in 2 3 4; do step "awq-scale -q --storage uint$b --group $group $given model.h5 -o awq$b.h5"; done
+run gptq none 2-rows "$gptq --storage uint2 --scale-dtype f16 --group channel $given model.h5"
+for r in none two-sided; do
+	signs='' fp8='--compute e4m3fn'
+	[ $r = none ] || signs=' --seed 1' fp8+=' --act-mode dynamic-token'
+	rotate="--layer-rotation $r$signs"
+	for b in 2 3 4 5 6; do
+		run gptq $r $b "$gptq $rotate --storage uint$b $weights $given model.h5"
+		run nf $r $b "$gptq $rotate --storage nf$b $weights $given model.h5"
+		[ $b = 2 ] || run exmy $r $b "$gptq $rotate --storage e2m$((b - 3)) $weights $given model.h5"
+	done
+	for b in 2 3 4; do
+		common="$rotate --storage uint$b $weights"
+		run rtn $r $b "$rtn $common model.h5"
+		run awq $r $b "$rtn $common awq$b.h5"
+		run k-best $r $b "$gptq $common --paths 4 --turns 1 $given model.h5"
+		run sequential $r $b "$seq $common model.h5"
+		run qep $r $b "$seq $common --qep 0.5 model.h5"
+		run qronos $r $b "$seq $common --solver qronos model.h5"
+		run dpq $r $b "$gptq $common $fp8 $given model.h5"
+		run fbquant $r $b "fbq-run $common $given model.h5"
+		run caldera $r $b "fbq-run $common --method caldera --scale-search hessian $given model.h5"
+		run eora $r $b "fbq-run --method eora $given --reference model.h5 gptq-$r-$b.h5"
+		run e8p $r $b "dpq-run $rotate --storage e8p${b#2} $given model.h5"	# e8p, e8p3, e8p4
+		run trellis $r $b "dpq-run $rotate --storage 1mad$b $given model.h5"
+	done
+	integers=$(printf " gptq-$r-%s.h5" 3 2 4 5 6) floats=$(printf " exmy-$r-%s.h5" 3 4 5 6)
+	floats+=$(printf " nf-$r-%s.h5" 2 3 4 5 6)
+	# KL are measured of the first candidate; those of others follow
+	step "plan-bits -q --reference model.h5 --tokens calib.h5 $window --limit 2K --by layer $given" \
+		"--target-bits 64 -o costs-$r.h5$integers$floats >all-$r.plan"
+	for b in 3 4 5; do for m in plan format-plan; do
+		[ $m = plan ] && from=$integers || from=$integers$floats
+		step "plan-bits -q --reference model.h5 --costs costs-$r.h5 --by layer --target-bits" \
+			"\$(tail -n 1 gptq-$r-$b.stats | awk '{ print \$7 + 1e-5 }')$from >$m-$r-$b.plan"
+		run $m $r $b "$gptq$signs $weights --plan $m-$r-$b.plan $given model.h5"
+	done; done
 done
-for b in 2 3 4; do
-	run gptq two-sided $b "$gptq $rotated --storage uint$b $weights $given model.h5"
-	run rtn two-sided $b "$rtn $rotated --storage uint$b $weights model.h5"
-	run k-best none $b "$gptq --paths 4 --turns 1 --storage uint$b $weights $given model.h5"
-	run k-best two-sided $b "$gptq $rotated --paths 4 --turns 1 --storage uint$b $weights $given model.h5"
-	run sequential none $b "$seq --storage uint$b $weights model.h5"
-	run qep none $b "$seq --qep 0.5 --storage uint$b $weights model.h5"
-	run qronos none $b "$seq --solver qronos --storage uint$b $weights model.h5"
-	run dpq none $b "$gptq --compute e4m3fn --storage uint$b $weights $given model.h5"
-	step "awq-scale -q --storage uint$b --group $group $given model.h5 -o awq$b.h5"
-	run awq none $b "$rtn --storage uint$b $weights awq$b.h5"
-	run fbquant none $b "fbq-run --storage uint$b $weights $given model.h5"
-	run caldera none $b "fbq-run --method caldera --scale-search hessian --storage uint$b $weights $given model.h5"
-	run eora none $b "fbq-run --method eora $given --reference model.h5 gptq-none-$b.h5"
-	[ $b = 2 ] && e8p=e8p || e8p=e8p$b
-	run e8p two-sided $b "dpq-run --storage $e8p --seed 1 $given model.h5"
-	run trellis two-sided $b "dpq-run --storage 1mad$b --seed 1 $given model.h5"
-done
-for b in 2 3 4 5 6; do
-	run nf none $b "$gptq --storage nf$b $weights $given model.h5"
-	[ $b = 2 ] || run exmy none $b "$gptq --storage e2m$((b - 3)) $weights $given model.h5"
-done
-candidates=$(printf ' gptq-none-%s.h5' 3 2 4 5 6)	# the first one is measured
-step "plan-bits -q --reference model.h5 --tokens calib.h5 $window --limit 2K --by layer $given --target-bits 64" \
-	"-o costs.h5$candidates >all.plan"
-for b in 3 4 5; do
-	step "plan-bits -q --reference model.h5 --costs costs.h5 --by layer --target-bits" \
-		"\$(tail -n 1 gptq-none-$b.stats | awk '{ print \$7 + 1e-5 }')$candidates >$b.plan"
-	run plan none $b "$gptq $weights --plan $b.plan $given model.h5"
-done
+run gptq none 8 "$gptq --storage uint8 $weights $given model.h5"
+for b in 5 6 8; do run rtn none $b "$rtn --storage uint$b $weights model.h5"; done
 
 theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one that COMMAND makes is removed
 	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record force=''

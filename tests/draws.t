@@ -23,6 +23,7 @@ measure e e "dpq-run --compensate none --group 16 model.h5"
 measure f b "dpq-run --layer-rotation two-sided --seed 7 --compensate none model.h5"
 step "gar-order -q rotated-hessian.h5 -o a.order"
 step "hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5"
+step "fbq-run -q --layer-rotation two-sided --seed 5 --method lowrank model.h5 -o g.h5"
 step "dpq-run -q --sequential --tokens calib.h5 model.h5 -o s.h5"
 calibrate
 hessians rotated
@@ -41,6 +42,8 @@ is 'other signs' "$(of rotated.draw1.h5 | grep ^hada)" \
 	'hadamard-rotate -q --keys --seed 1003 model.h5 -o rotated.draw1.h5'
 is '... also of dpq-run, without calibration' "$(of f.draw1.record | grep -o '^dpq-run.*model.h5 -q')" \
 	'dpq-run --layer-rotation two-sided --seed 1007 --compensate none model.h5 -q'
+is '... and of fbq-run' "$(of g.draw1.h5 | grep ^fbq)" \
+	'fbq-run -q --layer-rotation two-sided --seed 1005 --method lowrank model.h5 -o g.draw1.h5'
 is '... first those of the command' "$(of rotated.h5 | grep ^hada)" \
 	'hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5'
 is 'other damping, and files of this draw' "$(of a.draw1.record | grep ^dpq)" "dpq-run --damp 0.01001 --order \

@@ -89,14 +89,15 @@ ok '... whatever the options of the command line are' sh -c "dpq-run -q --hessia
 printf '* keep\n/model/layers/1/* storage=e8p group=tensor\n' >one
 is '... a KL is that of eval-ppl' "$(kl_of e8p.costs 1 1)" "$(kl one --hessian hess.h5 "$model")"
 no 'E8P by layer: rotations of layers with one input' 1 \
-	'e8p.h5: /model/layers/0/.*: has another rotation than .*, which has the same input: expected the same in all' \
+	'e8p.h5: /model/layers/0/.*: has another rotation than .*, which has the same input: expected all of them' \
 	plans --by layer --target-bits 4 q5.h5 e8p.h5
 for b in 3 5; do
 	dpq-run -q --storage uint$b --group 16 --layer-rotation two-sided --hessian hess.h5 "$model" -o r$b.h5 2>>err
 done
 plans --by layer --target-bits 64 r3.h5 e8p.h5 r5.h5 -o rotated.costs >x
 plans --by layer --costs rotated.costs --target-bits 7 r3.h5 r5.h5 >plan
-is '... all between the same rotations: the measured KL is that of the plan' "$(measured plan)" "$(made plan "$model")"
+is '... all between the same rotations: the measured KL is that of the plan' "$(measured plan)" \
+	"$(made plan "$model")"
 is '... the plan mixes formats of layers with one input' \
 	"$(lines plan | grep -e 1/mlp/gate_proj -e 1/mlp/up_proj | grep -c uint5)" 1
 at=$(lines x | grep -n '/1/mlp/up_proj' | cut -d: -f1)
@@ -108,7 +109,7 @@ ok '... the KL of one layer is that of its weight without rotations' awk -v a="$
 	'BEGIN { exit !(b > 0 && a / b - 1 < 1e-3 && 1 - a / b < 1e-3) }'
 dpq-run -q --storage uint3 --group 16 --layer-rotation two-sided --act-mode dynamic-token --act-format int8 \
 	--hessian hess.h5 "$model" -o a3.h5 2>>err
-no '... but not with rounded inputs' 1 'a3.h5: /model/.*: rounds rotated inputs, .* expected --by block' \
+no '... but not with rounded inputs' 1 'a3.h5: /model/.*: rounds its rotated inputs, .* expected --by block' \
 	plans --by layer --target-bits 64 a3.h5
 no '... some layers of a block' 1 'e8p.h5: .*/q_proj: has another rotation than .*[kv]_proj, which has' \
 	plans --layers '*q_proj' --target-bits 4 q5.h5 e8p.h5
@@ -127,6 +128,16 @@ is '... in groups, under another type of scales and Qronos' "$(measured x)" \
 dpq-run -q --storage e8p --seed 2 --hessian hess.h5 "$model" -o seed.h5 2>>err
 no 'other signs' 1 'seed.h5: .*_proj: is rotated with other signs than in e8p.h5, expected candidates of one --seed' \
 	plans --target-bits 4 q5.h5 e8p.h5 seed.h5
+
+# a model whose layers are rotated before they are quantized: in uint5, so that a wrong rotation has a large KL
+rotated=signs.h5
+py signs "$model" $rotated
+for b in 3 5; do dpq-run -q --compensate none --storage uint$b --group 16 $rotated -o s$b.h5; done
+# shellcheck disable=SC2086
+plan-bits -q --by layer --reference $rotated $text --target-bits 64 s3.h5 s5.h5 -o s.costs >plan
+is 'rotations of the model itself, by layer: the predicted KL is small' \
+	"$(awk '/predicted/ { print ($3 < 0.1 && $3 > 0) }' plan)" 1
+is '... and measured' "$(awk '/predicted/ { print ($5 / $3 < 1.5 && $3 / $5 < 1.5) }' plan)" 1
 
 # what lines say of inputs and compute formats
 dpq-run -q --storage int4 --group 16 --compute e4m3fn --scale8 channel --act-mode dynamic-token --act-clip 0.9 \
@@ -181,6 +192,13 @@ ok '--costs: fewer candidates, in another order: the plan of these' cmp x y
 cp q5.h5 again.h5
 plans --costs costs.h5 --target-bits 4.8 q5.h5 q2.h5 again.h5 >x
 is '... and one of them twice' "$(grep -v '^#' x)" "$(grep -v '^#' y)"
+dpq-run -q --storage uint5 --group 16 --compensate none "$model" -o rtn5.h5
+plans --target-bits 64 q2.h5 q5.h5 rtn5.h5 -o two.costs >x
+plans --costs two.costs --target-bits 64 rtn5.h5 q5.h5 >y
+is '... several of the same formats, in their order' "$(lines y | sed 's/.*KL //')" \
+	"$(for unit in 0 1; do printf '%.3g\n' "$(kl_of two.costs $unit 1)"; done)"
+no '... only one of them' 1 'two.costs: has 2 candidates with the formats of rtn5.h5, expected all of them' \
+	plans --costs two.costs --target-bits 64 rtn5.h5 q2.h5
 
 # mistakes
 py bad
@@ -222,6 +240,9 @@ plans --costs costs.h5 --target-bits 5.2 q2.h5 'new
 line.h5' q5.h5 | sed 's/new?line/q3/' >x
 ok '... and have a newline' cmp x blocks.plan
 no '... that are not finite' 1 'bad.h5: /kl: has nan' plans --costs bad.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... without candidates' 1 'none.h5: /kl: ' plans --costs none.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+no '... whose text is too long' 1 'more.h5: /lines: has 12 entries, expected 6' \
+	plans --costs more.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no '... whose text is cut' 1 'short.h5: /lines: has 5 entries, expected 6' \
 	plans --costs short.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no 'only the model itself' 1 'llama-gqa.h5: has no quantized linear layer in a block' plans --target-bits 4 "$model"

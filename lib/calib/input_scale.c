@@ -68,9 +68,8 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 	struct linear *l = &layer.linear;
 	float *scale = NULL;
 
-	if (s->run && l->rotation_in.signs)
-		die("%s: %s: has input_signs, and a static scale would be that of inputs before them; "
-			"expected --act-mode dynamic-token", part_name(f->part), at->path);
+	if (s->run && linear_own_rotation(&l->rotation_in))
+		die(LINEAR_STATIC_SIGNS, part_name(f->part), at->path);
 	l->input = s->input;
 	if (s->run)
 		l->input.scale = scale = scales_of(s, f->report, k, at, &l->input.modalities);

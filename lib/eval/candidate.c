@@ -116,6 +116,16 @@ static struct layer mixed(const struct part *model, const struct part *candidate
 		path);
 }
 
+bool candidate_shares_input(const struct layer_ref *layer)
+{
+	const struct linear_row *row = layer->stack->arch->linear;
+
+	for (size_t i = 0; i < LINEARS && row[i].name; i++)
+		if (i != (size_t)layer->row && row[i].projection == row[layer->row].projection)
+			return true;
+	return false;
+}
+
 void candidate_check_input(const struct part *model, const struct part *candidate, const struct part *other,
 	const struct layer_list *list, const struct layer_ref *layer, const char *wanted)
 {
@@ -124,19 +134,19 @@ void candidate_check_input(const struct part *model, const struct part *candidat
 
 	for (size_t i = 0; i < LINEARS && row[i].name; i++) {
 		struct layer_ref same = *layer;
-		struct layer beside;
+		struct layer sibling;
 
 		same.row = i;
 		if (i == (size_t)layer->row || row[i].projection != row[layer->row].projection)
 			continue;
 		same.path = layer_ref_path(&same);
-		beside = mixed(model, other, list, same.path);
-		if (!candidate_same_rotation(&own.linear, &beside.linear))
+		sibling = mixed(model, other, list, same.path);
+		if (!candidate_same_rotation(&own.linear, &sibling.linear))
 			die("%s: %s: has another rotation than %s%s%s, which has the same input: expected %s",
 				part_name(candidate), layer->path, same.path,
 				other == candidate ? "" : " in ",
 				other == candidate ? "" : part_name(other), wanted);
-		layer_free(&beside);
+		layer_free(&sibling);
 		free((char *)(uintptr_t)same.path);
 	}
 	layer_free(&own);

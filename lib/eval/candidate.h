@@ -23,13 +23,15 @@ void candidate_check(const struct part *candidate, const char *path, const struc
 	const struct linear *x);
 
 /*
- * Fatal error if the candidate rotates the input of `layer` otherwise than another layer with this input does
- * in the model whose layers `list` are those of `other`, which may be the candidate. wanted: what the message
- * expects. layer: one whose rotation is not that of the model.
+ * For a layer whose rotation in the candidate is not that of the model. Fatal error if another layer with the
+ * same input has another rotation in the model whose layers `list` are those of `other`, which may be the
+ * candidate. wanted: what the message expects.
  */
 void candidate_check_input(const struct part *model, const struct part *candidate, const struct part *other,
 	const struct layer_list *list, const struct layer_ref *layer, const char *wanted);
 
+/* Whether another layer of the block has the same input. */
+bool candidate_shares_input(const struct layer_ref *layer);
 /* Whether two layers, of layer_outline(), have the same rotation of inputs, except for the signs. */
 bool candidate_same_rotation(const struct linear *a, const struct linear *b);
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/size.h"
+#include "eval/candidate.h"
 #include "eval/divergence.h"
 #include "eval/perplexity.h"
 #include "model/dense.h"
@@ -49,6 +50,20 @@ void sensitivity_close(struct sensitivity *s)
 	forward_close(s->model);
 }
 
+/* Whether a layer is rotated otherwise than in the model, and others with its input are not replaced. */
+static bool is_lone(const struct sensitivity *s, const struct layer_ref *layer, const struct linear *l)
+{
+	struct layer model;
+	bool y;
+
+	if (s->units->kind != UNIT_LAYER || !candidate_shares_input(layer))
+		return false;
+	model = layer_outline(s->units->model, layer->path);
+	y = !candidate_same_rotation(&model.linear, l);
+	layer_free(&model);
+	return y;
+}
+
 /* Replaces the layers of a unit by those of a candidate. alone: no other unit is replaced. Returns whether
  * one of them is quantized. */
 static bool replace(struct sensitivity *s, struct block *b, size_t unit, size_t candidate, bool alone)
@@ -69,8 +84,8 @@ static bool replace(struct sensitivity *s, struct block *b, size_t unit, size_t 
 		execution_layer(&s->execution, part, own, false);
 		if (own->linear.weight)
 			continue;
-		if (alone && s->units->kind == UNIT_LAYER && linear_two_sided(&own->linear))
-			own->linear = linear_plain(&own->linear, plain);
+		if (alone && is_lone(s, l, &own->linear))
+			own->linear = linear_dense_layer(&own->linear, plain);
 		block_replace(b, l, &own->linear);
 		any = true;
 	}

@@ -8,8 +8,8 @@
  * The model runs once, block by block. At the block of a unit, each candidate's layers take the place of the
  * model's, and the hidden states after the block are kept. They pass all later blocks unchanged. So the
  * time is that of about n c/2 models for n units and c candidates, and the files are read once.
- * A single layer that is rotated is measured as the matrix that it stands for (model/dense.h), since layers
- * with its input are not rotated.
+ * A single layer that is rotated, while others with its input are not, is measured as its effective weight,
+ * rotated back (model/dense.h).
  *
  * Calling sequence: sensitivity_open(); sensitivity_measure(), sensitivity_of_plan(), or both;
  * sensitivity_close(). Bad data is a fatal error.

@@ -70,8 +70,8 @@ static void check_signs(const struct units *u, size_t candidate, const char *pat
 		}
 }
 
-/* Fatal error if a plan that takes a rotated layer l from the candidate could not run. all: layers of all
- * units. */
+/* Fatal error if a plan that takes a rotated layer l from the candidate could not run, or its KL could not be
+ * measured. all: layers of all units. */
 static void check_rotation(const struct units *u, const struct layer_list *all, size_t candidate,
 	const struct layer_ref *layer, const struct linear *l)
 {
@@ -85,10 +85,11 @@ static void check_rotation(const struct units *u, const struct layer_list *all, 
 	}
 	for (size_t c = 0; c < u->candidates; c++)
 		candidate_check_input(u->model, part, u->candidate[c], all, layer,
-			"the same in all candidates, or --by block");
-	if (l->input.mode != INPUT_AS_IS)
-		die("%s: %s: rounds rotated inputs, which is only measured of whole blocks: expected "
-			"--by block", part_name(part), layer->path);
+			"all of them in --layers, and rotated in all candidates or in none");
+	if (l->input.mode != INPUT_AS_IS && candidate_shares_input(layer))
+		die("%s: %s: rounds its rotated inputs, and --by layer measures only inputs that are not "
+			"rounded: expected --by block, or candidates without --act-mode", part_name(part),
+			layer->path);
 }
 
 /* Bits of a layer of a candidate, which is checked against that of the model. */

@@ -11,12 +11,6 @@
 #include "model/layer.h"
 #include "quant/stats.h"
 
-static bool same_rotations(const struct linear *v, const struct linear *w)
-{
-	return linear_rotations_agree(v->in, &v->rotation_in, &w->rotation_in) &&
-		linear_rotations_agree(v->out, &v->rotation_out, &w->rotation_out);
-}
-
 /* tr(E H Eᵀ)/tr(W H Wᵀ) of a layer. */
 static double error_of_layer(const struct part *model, const struct part *candidate,
 	const struct part *hessian, const char *path)
@@ -25,10 +19,9 @@ static double error_of_layer(const struct part *model, const struct part *candid
 	void *work = xalloc(stats_workspace(w.linear.out, w.linear.in), 1);
 	float *own, *memory[2] = { NULL };
 	const float *h = hessian_mixed(hessian, path, w.linear.in, &own).sum;
-	/* Hessians are of inputs before rotations with signs */
-	const bool back = linear_two_sided(&w.linear) || !same_rotations(&v.linear, &w.linear);
-	const struct linear a = linear_two_sided(&w.linear) ? linear_plain(&w.linear, &memory[0]) : w.linear;
-	const struct linear b = back ? linear_plain(&v.linear, &memory[1]) : v.linear;
+	const struct linear a = linear_of_hessian(&w.linear, &memory[0]);
+	const struct linear b = linear_same_rotations(&v.linear, &w.linear) ?
+		linear_of_hessian(&v.linear, &memory[1]) : linear_dense_layer(&v.linear, &memory[1]);
 	struct weight_difference d;
 
 	hessian_check(part_name(hessian), path, w.linear.in, h);
@@ -80,6 +73,8 @@ static struct stored stored_read(const struct part *file, const struct units *u)
 	size_t dim[2] = { u->n, 0 }, n = 0;
 	struct tensor t = part_tensor(file, "/kl", TENSOR_F64, 2, NULL);
 
+	if (!t.dim[1])
+		die("%s: /kl: has no candidates", s.file);
 	if (t.dim[0] != u->n)
 		die("%s: /kl: is of %zu blocks or layers, expected %zu", s.file, t.dim[0], u->n);
 	s.candidates = dim[1] = t.dim[1];
@@ -89,15 +84,13 @@ static struct stored stored_read(const struct part *file, const struct units *u)
 	if (!s.text)
 		die("%s: /lines: is missing", s.file);
 	s.lines = xalloc(u->n * s.candidates, sizeof *s.lines);
-	for (char *rest = s.text, *end; (end = strstr(rest, "\n\n")); rest = end + 2) {
-		if (n == u->n * s.candidates)
-			break;
-		end[1] = '\0';
-		s.lines[n++] = rest;
-	}
-	if (n < u->n * s.candidates)
-		die("%s: /lines: has %zu entries, expected %zu", s.file, n,
-			u->n * s.candidates);
+	for (char *rest = s.text, *end; (end = strstr(rest, "\n\n")); rest = end + 2, n++)
+		if (n < u->n * s.candidates) {
+			end[1] = '\0';
+			s.lines[n] = rest;
+		}
+	if (n != u->n * s.candidates)
+		die("%s: /lines: has %zu entries, expected %zu", s.file, n, u->n * s.candidates);
 	return s;
 }
 
@@ -113,58 +106,92 @@ static size_t first_other(const struct stored *s, const struct units *u, size_t 
 	return i;
 }
 
-/* The stored candidate with the formats and sizes of candidate c; of equal ones, one that is not taken. */
-static size_t stored_find(const struct stored *s, const struct units *u, size_t c, bool taken[])
+/* Fatal error: no stored candidate is candidate c; `nearest` has the same first `same` units. */
+static void fail_other(const struct stored *s, const struct units *u, size_t c, size_t nearest, size_t same,
+	char *const lines[])
+{
+	const char *stored = s->lines[same * s->candidates + nearest];
+
+	if (strcmp(lines[same], stored))
+		die("%s: /lines: is of other candidates: %s has %.*s, expected %.*s", s->file,
+			part_name(u->candidate[c]), (int)strcspn(lines[same], "\n"), lines[same],
+			(int)strcspn(stored, "\n"), stored);
+	die("%s: /size: is of other candidates: %s in %s has %llu bits, expected %lld", s->file,
+		u->unit[same].glob, part_name(u->candidate[c]),
+		(unsigned long long)u->size[same * u->candidates + c],
+		(long long)s->size[same * s->candidates + nearest]);
+}
+
+/* Finds the stored candidates with the formats and sizes of candidate c; their number is at least 1. */
+static size_t stored_find(const struct stored *s, const struct units *u, size_t c, size_t found[])
 {
 	char **lines = xalloc(u->n, sizeof *lines);
-	size_t nearest = 0, most = 0, found = SIZE_MAX;
+	size_t nearest = 0, most = 0, n = 0;
 
 	for (size_t i = 0; i < u->n; i++)
 		lines[i] = unit_lines(u, i, c, "");
 	for (size_t k = 0; k < s->candidates; k++) {
 		const size_t same = first_other(s, u, c, k, lines);
+		/* equal lines with another size are nearer than other lines */
+		const size_t near = 2 * same + (same < u->n && !strcmp(lines[same], s->lines[same *
+			s->candidates + k]));
 
-		if (same > most || (same == most && taken[nearest]))
-			nearest = k, most = same;
-		if (same == u->n && (found == SIZE_MAX || taken[found]))
-			found = k;
+		if (same == u->n)
+			found[n++] = k;
+		else if (near >= most)
+			nearest = k, most = near;
 	}
-	if (found == SIZE_MAX) {
-		const char *stored = s->lines[most * s->candidates + nearest];
-
-		if (strcmp(lines[most], stored))
-			die("%s: /lines: is of other candidates: %s has %.*s, expected %.*s", s->file,
-				part_name(u->candidate[c]), (int)strcspn(lines[most], "\n"), lines[most],
-				(int)strcspn(stored, "\n"), stored);
-		die("%s: /size: is of other candidates: %s in %s has %llu bits, expected %lld", s->file,
-			u->unit[most].glob, part_name(u->candidate[c]),
-			(unsigned long long)u->size[most * u->candidates + c],
-			(long long)s->size[most * s->candidates + nearest]);
-	}
-	taken[found] = true;
+	if (!n)
+		fail_other(s, u, c, nearest, most / 2, lines);
 	for (size_t i = 0; i < u->n; i++)
 		free(lines[i]);
 	free(lines);
-	return found;
+	return n;
+}
+
+static size_t count_of(size_t n, const size_t x[n], size_t y)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += x[i] == y;
+	return k;
+}
+
+/* at[c]: the stored candidate of each candidate. Of several with the same formats, the order decides. */
+static void stored_match(const struct stored *s, const struct units *u, size_t at[u->candidates])
+{
+	const size_t all = u->candidates;
+	size_t *found = xalloc(s->candidates, sizeof *found), *first = xalloc(all, sizeof *first);
+	size_t *equal = xalloc(all, sizeof *equal);
+
+	for (size_t c = 0; c < all; c++) {
+		equal[c] = stored_find(s, u, c, found);
+		first[c] = found[0];
+		at[c] = found[(count_of(c + 1, first, first[c]) - 1) % equal[c]];
+	}
+	for (size_t c = 0; c < all; c++)
+		if (equal[c] > 1 && count_of(all, first, first[c]) != equal[c])
+			die("%s: has %zu candidates with the formats of %s, expected all of them, in their "
+				"order", s->file, equal[c], part_name(u->candidate[c]));
+	free(found), free(first), free(equal);
 }
 
 void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 {
 	struct stored s = stored_read(file, u);
-	bool *taken = xalloc(s.candidates, sizeof *taken);
+	size_t *at = xalloc(u->candidates, sizeof *at);
 
-	for (size_t c = 0; c < u->candidates; c++) {
-		const size_t k = stored_find(&s, u, c, taken);
-
-		for (size_t i = 0; i < u->n; i++) {
-			const double own = s.kl[i * s.candidates + k];
+	stored_match(&s, u, at);
+	for (size_t i = 0; i < u->n; i++)
+		for (size_t c = 0; c < u->candidates; c++) {
+			const double own = s.kl[i * s.candidates + at[c]];
 
 			if (!(own >= 0 && isfinite(own)))
 				die("%s: /kl: has %g, expected finite numbers of at least 0", s.file, own);
 			kl[i * u->candidates + c] = own;
 		}
-	}
-	free(s.text), free(s.lines), free(taken);
+	free(s.text), free(s.lines), free(at);
 }
 
 /* The lines of each unit and candidate, and an empty line after them. */

@@ -18,7 +18,8 @@
 void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[]);
 
 /* Reads the file of unit_kl_write(), of these candidates and others, in any order. Fatal error if it is of
- * other units, or a candidate has other sizes or formats than all of the file. */
+ * other units, a candidate has other sizes or formats than all of the file, or several of the file have those
+ * of a candidate, and the candidates are not as many. */
 void unit_kl_read(const struct part *file, const struct units *u, double kl[]);
 /* Writes /unit and /candidate, names; /size int64 and /kl f64 [units][candidates]; /lines, unit_lines() of
  * each unit and candidate, an empty line after each. Closes the file. */

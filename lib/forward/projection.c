@@ -255,16 +255,10 @@ static const float *rotate(const struct projection *s, size_t m, const float *x,
 	return y;
 }
 
-/* Whether the inputs have a rotation with signs, which is that of the layers, not of the basis. */
-static bool own_rotation(const struct projection *s)
-{
-	return s->online.signs;
-}
-
 const float *projection_observed(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace)
 {
-	if (own_rotation(s))
+	if (linear_own_rotation(&s->layer->linear.rotation_in))
 		return x;
 	if (s->device)
 		return projection_device_rotate(s, m, x, workspace);
@@ -304,14 +298,14 @@ static void apply(const struct projection *s, const struct batch *batch, size_t 
 	const struct observer *observer, bool add)
 {
 	const uint8_t *modality = batch->modality ? batch->modality + first : NULL;
-	const float *before = x[0];
+	const float *before = linear_own_rotation(&s->layer->linear.rotation_in) ? x[0] : NULL;
 	size_t more = 0;
 
 	for (size_t i = 0; i < s->layers; i++)
 		more = max(more, product_workspace(&s->product[i], m));
 	more = ceil_div(more, sizeof(float)) * sizeof(float);
 	x = (const float (*)[s->in])rotate(s, m, x[0], more + bytes_after(s, m), workspace);
-	observe(observer, s->block, s->name, batch, first, m, s->in, own_rotation(s) ? before : x[0]);
+	observe(observer, s->block, s->name, batch, first, m, s->in, before ? before : x[0]);
 	for (size_t i = 0; i < s->layers; i++) {
 		const struct product *p = &s->product[i];
 		const void *input;
@@ -361,7 +355,8 @@ void projection_apply(const struct projection *s, const struct batch *batch, siz
 	if (s->device) {
 		const float *rotated = projection_device_rotate(s, m, x[0], workspace);
 
-		projection_device_observe(s, batch, first, m, own_rotation(s) ? x[0] : rotated, observer);
+		projection_device_observe(s, batch, first, m,
+			linear_own_rotation(&s->layer->linear.rotation_in) ? x[0] : rotated, observer);
 		projection_device_apply(s, m, stride, y[0], rotated, add);
 		return;
 	}

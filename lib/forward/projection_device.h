@@ -12,8 +12,8 @@ void projection_drop(struct projection *s, bool all);
 /* x rotated as the layers specify, in the workspace; x itself without a rotation. */
 const float *projection_device_rotate(const struct projection *s, size_t m, const float *x,
 	struct workspace *workspace);
-/* Calls the observer with the rotated inputs of rows first .. first + m - 1: a copy here, unless it accepts
- * memory of the device. */
+/* Calls the observer with x, the inputs of rows first .. first + m - 1 as projection_observed() returns them:
+ * a copy here, unless it accepts memory of the device. */
 void projection_device_observe(const struct projection *s, const struct batch *batch, size_t first, size_t m,
 	const float *x, const struct observer *observer);
 /* projection_apply() without an observer; x is already rotated. */

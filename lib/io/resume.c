@@ -113,7 +113,7 @@ static void find_whole(struct resume *r)
 static void put_report(void *arg, struct output *out)
 {
 	struct resume *r = arg;
-	const size_t n = r->report->rows - r->reported, columns = n ? r->report->table->columns : 0;
+	const size_t n = r->report->rows - r->reported, columns = n ? r->report->table->columns : 1;
 	char *names = xformat("%s", "");
 	double (*value)[columns] = xalloc(n, columns * sizeof(double));
 

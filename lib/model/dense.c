@@ -47,11 +47,13 @@ static void rotate_rows(const struct linear *l, const struct inverse *r, float w
 		const size_t m = min(l->out - first, ROWS);
 		double (*x)[n] = xalloc(m * n, sizeof **x);
 
-		for (size_t i = 0; i < m * n; i++)
-			x[0][i] = (double)w[first][i];
+		for (size_t i = 0; i < m; i++)
+			for (size_t j = 0; j < n; j++)
+				x[i][j] = (double)w[first + i][j];
 		rotate_back(r, m, n, x);
-		for (size_t i = 0; i < m * n; i++)
-			w[first][i] = (float)x[0][i];
+		for (size_t i = 0; i < m; i++)
+			for (size_t j = 0; j < n; j++)
+				w[first + i][j] = (float)x[i][j];
 		free(x);
 	}
 }
@@ -91,11 +93,16 @@ void linear_dense(const struct linear *l, float w[l->out][l->in])
 	free(out.memory);
 }
 
-struct linear linear_plain(const struct linear *l, float **memory)
+struct linear linear_dense_layer(const struct linear *l, float **memory)
 {
 	*memory = xalloc(l->out * l->in, sizeof **memory);
 	linear_dense(l, (float (*)[l->in])*memory);
 	return (struct linear){ .out = l->out, .in = l->in, .bias = l->bias, .weight = *memory };
+}
+
+struct linear linear_of_hessian(const struct linear *l, float **memory)
+{
+	return linear_own_rotation(&l->rotation_in) ? linear_dense_layer(l, memory) : *l;
 }
 
 bool linear_is_dense(const struct linear *l)

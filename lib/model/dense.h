@@ -10,8 +10,11 @@
  *	W ← R_out⁻¹ Ŵ R_in, R as in struct linear_rotation
  */
 void linear_dense(const struct linear *l, float w[l->out][l->in]);
-/* The layer with this matrix in new memory, which free() frees, and its bias. Its inputs are not rounded. */
-struct linear linear_plain(const struct linear *l, float **memory);
+/* The same layer as a plain one: linear_dense() in *memory, which the caller frees, and the bias. Rounding of
+ * inputs is dropped. */
+struct linear linear_dense_layer(const struct linear *l, float **memory);
+/* The layer for the inputs that its Hessian is of: *l, or linear_dense_layer() if it has an own rotation. */
+struct linear linear_of_hessian(const struct linear *l, float **memory);
 /* Whether the result is `weight` unchanged, of the type weight_type. */
 bool linear_is_dense(const struct linear *l);
 #endif

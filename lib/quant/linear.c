@@ -146,6 +146,12 @@ bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const str
 		(!a->signs || !memcmp(a->signs, b->signs, n));
 }
 
+bool linear_same_rotations(const struct linear *a, const struct linear *b)
+{
+	return linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) &&
+		linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out);
+}
+
 bool linear_splits_agree(const struct linear *a, const struct linear *b)
 {
 	return a->splits == b->splits && (!a->splits ||

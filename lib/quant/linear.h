@@ -133,8 +133,21 @@ const uint8_t *linear_codes(const struct linear *l, size_t row, size_t i, size_t
  * codes of linear_codes(), one byte per column, instead of numbers. */
 bool linear_has_grid(const struct linear *l);
 
-/* Whether two rotations of n numbers are the same. */
+/* Whether two rotations of n numbers are the same; whether those of two layers of the same extents are. */
 bool linear_rotations_agree(size_t n, const struct linear_rotation *a, const struct linear_rotation *b);
+bool linear_same_rotations(const struct linear *a, const struct linear *b);
+/*
+ * Whether a rotation of inputs belongs to the layer: it has signs. Then statistics of the inputs, such as
+ * Hessians, are of those before the rotation. A Hadamard matrix without signs belongs to the basis of the
+ * model: statistics are of the rotated inputs.
+ */
+#define LINEAR_STATIC_SIGNS "%s: %s: has input_signs, and a static scale would be that of inputs before " \
+	"them; expected --act-mode dynamic-token or none"
+static inline bool linear_own_rotation(const struct linear_rotation *in)
+{
+	return in->signs;
+}
+
 /* Whether two layers have the same split columns. */
 bool linear_splits_agree(const struct linear *a, const struct linear *b);
 /* Name, in a file, of the first member with a rotation that transforms of weights do not support: signs, or a

@@ -92,7 +92,7 @@ static void check_plain(const struct part *part, const struct layer *l)
 	if (!l->linear.weight)
 		die("%s: %s: is quantized already, expected a plain weight: run %s first", part_name(part),
 			l->path, program);
-	if (l->linear.rotation_in.signs)
+	if (linear_own_rotation(&l->linear.rotation_in))
 		die("%s: %s: has input_signs, expected a layer without", part_name(part), l->path);
 	if (l->linear.splits)
 		die("%s: %s: has split columns, expected a layer before rms-suppress", part_name(part),

@@ -27,13 +27,18 @@ static float static_scale(const struct method *m, size_t n, const float absmax[n
 }
 
 /* The order of an earlier layer with the same Hessian, so that they share the factor too, or a new one. */
-static const int32_t *order_of(const struct quantize *q, struct quantized *t, size_t n,
+static const int32_t *order_of(struct quantize *q, struct quantized *t, size_t n,
 	struct quantized *const before[n])
 {
 	const size_t in = t->layer.linear.in;
 
 	if (!t->method->quantizer->takes_order)
 		return NULL;
+	if (q->source.order_name && linear_own_rotation(&t->rotation.in) && !q->warned_order) {
+		warn("%s: %s: the order is of inputs before the rotation; --reorder gar orders the rotated "
+			"ones", q->source.order_name, t->layer.path);
+		q->warned_order = true;
+	}
 	if (q->source.order_name || q->reorder == ORDER_NONE)
 		return t->inputs.order;
 	for (size_t i = 0; i < n; i++)
@@ -91,7 +96,7 @@ static void begin_layer(struct quantize *q, struct quantized *t, const struct pa
 	if (z->check)
 		z->check(m, part_name(part), path, l->out, l->in);
 	quantize_check_plain(q, m, part, path, !l->weight);
-	quantize_check_signs(t, part);
+	quantize_check_signs(q, m, part, layer);
 	t->weight = q->reference ? reference_of(q, t, part) : l;
 	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));

@@ -139,8 +139,11 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 			"its errors are those of the weights, not of the outputs");
 		q->warned_moments = true;
 	}
-	if (w->f->shard.n < 2)	/* otherwise the layer may belong to another shard */
+	if (w->f->shard.n < 2) {	/* otherwise the layer may belong to another shard */
 		quantize_check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
+		if (layer_exists(w->f->part, path))	/* not a later part of a stream */
+			quantize_check_signs(q, m, w->f->part, layer);
+	}
 	if (m->quantizer->check)
 		m->quantizer->check(m, part_name(w->f->part), path, out, in);
 }

@@ -17,6 +17,8 @@ void quantize_check_plain(const struct quantize *q, const struct method *m, cons
 /* quantize_qep.c */
 /* Warns if --qep-skip names no selected layer of the model. */
 void quantize_check_skip(const struct quantize *q, const struct filter *f);
+/* Whether QEP corrects the layer. */
+bool quantize_corrects(const struct quantize *q, const struct layer_ref *layer);
 /* Replaces the weights of n layers whose methods have QEP by corrected ones (solver/correct.h). */
 void quantize_correct(const struct quantize *q, size_t n, struct quantized *const t[n],
 	const struct part *part);
@@ -31,7 +33,8 @@ void quantize_check_rotations(const struct quantize *q, const struct filter *f);
  * no rotation, so that it can be rotated. */
 bool quantize_reference_fits(const struct linear *reference, const struct linear *kept);
 /* Fatal error if the layer has signs of inputs, and its method needs statistics of the inputs after them. */
-void quantize_check_signs(const struct quantized *t, const struct part *part);
+void quantize_check_signs(const struct quantize *q, const struct method *m, const struct part *part,
+	const struct layer_ref *layer);
 /* Rotates the moments of a layer that is rotated, in the file or by its method, and the weight, if it is not
  * rotated yet. Layers with one Hessian share the rotated one. before: the n layers that precede it in the
  * same run(). */

@@ -47,6 +47,11 @@ void quantize_check_skip(const struct quantize *q, const struct filter *f)
 		warn("%s: --qep-skip matches no layer%s", input_name(f->in), selection_text(q->layers));
 }
 
+bool quantize_corrects(const struct quantize *q, const struct layer_ref *layer)
+{
+	return is_corrected(q, quantize_method(q, layer->path), layer);
+}
+
 bool quantize_needs_cross(const struct quantize *q, const struct layer_ref *layer)
 {
 	const struct method *m = quantize_method(q, layer->path);

@@ -82,37 +82,34 @@ static void make_rotation(const struct quantize *q, struct quantized *t, const s
 	layer_rotation_make(&t->rotation, l->out, l->in, q->seed);
 }
 
-static bool agree(const struct linear *a, const struct linear *b)
-{
-	return linear_rotations_agree(a->in, &a->rotation_in, &b->rotation_in) &&
-		linear_rotations_agree(a->out, &a->rotation_out, &b->rotation_out);
-}
-
 bool quantize_reference_fits(const struct linear *reference, const struct linear *kept)
 {
 	const struct linear plain = { .out = kept->out, .in = kept->in };
 
-	/* an online Hadamard without signs is one of the basis, which the reference has, too */
-	const bool own = kept->rotation_in.signs || !kept->rotation_in.hadamard;
+	/* a rotation of the inputs that belongs to the basis is one of the reference, too */
+	const bool separable = linear_own_rotation(&kept->rotation_in) || !kept->rotation_in.hadamard;
 
-	return linear_splits_agree(reference, kept) &&
-		(agree(reference, kept) || (own && agree(reference, &plain)));
+	return linear_splits_agree(reference, kept) && (linear_same_rotations(reference, kept) ||
+		(separable && linear_same_rotations(reference, &plain)));
 }
 
-void quantize_check_signs(const struct quantized *t, const struct part *part)
+void quantize_check_signs(const struct quantize *q, const struct method *m, const struct part *part,
+	const struct layer_ref *layer)
 {
-	const struct linear *l = &t->layer.linear;
-	const char *file = part_name(part), *path = t->layer.path;
+	struct layer outline = layer_outline(part, layer->path);
+	const struct linear *l = &outline.linear;
+	const char *file = part_name(part), *path = layer->path;
 
-	if (!l->rotation_in.signs)
-		return;
-	if (t->method->act_mode == INPUT_STATIC_TENSOR)
-		die("%s: %s: has input_signs, and a static scale would be that of inputs before them; "
-			"expected --act-mode dynamic-token or none", file, path);
-	if (t->method->qep > 0)
-		die("%s: %s: has input_signs, expected a layer without for --qep", file, path);
-	if (l->splits)
-		die("%s: %s: has input_signs and split columns, expected one of both", file, path);
+	if (linear_own_rotation(&l->rotation_in)) {
+		if (m->act_mode == INPUT_STATIC_TENSOR)
+			die(LINEAR_STATIC_SIGNS, file, path);
+		if (quantize_corrects(q, layer))
+			die("%s: %s: has input_signs, expected a layer without for --qep", file, path);
+		if (l->splits)
+			die("%s: %s: has input_signs and split columns, expected only one of them", file,
+				path);
+	}
+	layer_free(&outline);
 }
 
 /* Sets the rotation of the layer: that of the file, or a new one if its method rotates. */
@@ -123,7 +120,7 @@ static void set_rotation(const struct quantize *q, struct quantized *t, const st
 		layer_rotation_weight(&t->rotation, t->weight);
 	} else if (linear_two_sided(&t->layer.linear)) {
 		layer_rotation_copy(&t->rotation, &t->layer.linear);
-		if (q->reference && !agree(&t->reference.linear, &t->layer.linear))
+		if (q->reference && !linear_same_rotations(&t->reference.linear, &t->layer.linear))
 			layer_rotation_weight(&t->rotation, t->weight);
 	}
 	if (t->rotation.weight)
@@ -136,7 +133,7 @@ void quantize_rotate(const struct quantize *q, struct quantized *t, size_t n,
 	const size_t in = t->layer.linear.in;
 
 	set_rotation(q, t, part);
-	if (!t->rotation.in.signs || !t->inputs.hessian)
+	if (!linear_own_rotation(&t->rotation.in) || !t->inputs.hessian)
 		return;
 	t->plain_hessian = t->inputs.hessian;
 	for (size_t i = 0; i < n; i++)

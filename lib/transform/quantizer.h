@@ -42,8 +42,8 @@ struct quantized {
 	const struct device *device;	/* NULL: the processor */
 	/* The weight to quantize: of `layer` or of `reference`, corrected, rotated. */
 	const struct linear *weight;
-	struct layer_rotation rotation;	/* signs NULL: the layer is not rotated */
-	const float *plain_hessian;	/* before its rotation */
+	struct layer_rotation rotation;	/* all 0: none; weight NULL: the weight was rotated before */
+	const float *plain_hessian;	/* NULL, or the Hessian before the rotation */
 	float *rotated, *rotated_cross;	/* NULL, or memory of rotated moments; later layers share it */
 	float *corrected;		/* NULL, or memory of the weight that QEP made */
 	struct linear corrected_linear;	/* views of it */

@@ -13,9 +13,9 @@
 # a rotation by a seed, or reads a file of such a step. Draw k is the same for all methods. The command of draw k has
 #
 #   --tokens calib.h5 --random-windows K   calibration on other windows of the text; PTQ_LIMIT sets their number
-#   hadamard-rotate --seed N + 1000 K      other signs; dpq-run has the same option
+#   hadamard-rotate --seed N + 1000 K      other signs; dpq-run and fbq-run have the same option
 #   dpq-run --damp 0.01 (1 + K/1000)       other codes of almost equal quality; not with --compensate none
-#   fbq-run --seed K                       another start
+#   fbq-run --seed K                       another start, if the command has no --seed
 #
 # and its files have .drawK before their extension, from draw 1 on. Test windows are the same in all draws. eval-compare
 # makes RUN.draws from the records of a run and of its base, and RUN.accuracy from those of the questions.
@@ -64,7 +64,9 @@ command_in_draw() {
 		rest=${BASH_REMATCH[3]}
 		of=${rest%%['|&']*}	# the other arguments of the tool
 		in_draw "$token" "$k"
-		case "$last $tool" in --seed\ hadamard-rotate|--seed\ dpq-run) file=$((token + 1000 * k)) ;; esac
+		case "$last $tool" in
+			--seed\ hadamard-rotate|--seed\ dpq-run|--seed\ fbq-run) file=$((token + 1000 * k)) ;;
+		esac
 		command+=$file
 		[ -n "$tool" ] || tool=$token
 		case "$k $last $token" in
@@ -72,7 +74,7 @@ command_in_draw() {
 			0\ *) ;;
 			*' dpq-run') [[ $of = *' --compensate none'* || $of = *' --damp '* ]] ||
 				command+=$(printf ' --damp 0.%05d' $((1000 + k))) ;;
-			*' fbq-run') command+=" --seed $k" ;;
+			*' fbq-run') [[ $of = *' --seed '* ]] || command+=" --seed $k" ;;
 		esac
 		last=$token
 	done
@@ -92,8 +94,8 @@ draw_steps() {
 		for i in "${!declared[@]}"; do
 			[ -z "${depends[i]-}" ] || continue
 			of=''
-			[[ ! ${declared[i]} =~ --tokens\ calib\.h5|(hadamard-rotate|dpq-run)\ [^\|\&]*--seed\  ]] ||
-				of=yes
+			[[ ! ${declared[i]} =~ \
+				--tokens\ calib\.h5|(hadamard-rotate|dpq-run|fbq-run)\ [^\|\&]*--seed\  ]] || of=yes
 			words "${declared[i]}"
 			for word in "${words[@]}"; do of+=${drawn[$word]-}; done
 			[ -n "$of" ] || continue

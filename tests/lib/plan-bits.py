@@ -29,6 +29,20 @@ def replaced(model, source, layer, target):
         f[layer + "/weight"][()] = g[layer + "/weight"][()]
 
 
+def signs(model, target):
+    """The model with signs of the inputs of all layers, which its weights undo."""
+    rng = np.random.default_rng(3)
+    with copied(model, target) as f:
+        for b in f["model/layers"].values():
+            for names in (("q", "k", "v"), ("o",), ("gate", "up"), ("down",)):
+                group = b["self_attn" if names[0] in "qo" else "mlp"]
+                s = rng.choice([-1, 1], group[names[0] + "_proj/weight"].shape[1]).astype("i1")
+                for name in names:
+                    g = group[name + "_proj"]
+                    g["weight"][()] = g["weight"][()] * s
+                    g["input_signs"] = s
+
+
 def kl(path, unit, candidate):
     print("%.6g" % stored(path)[2][int(unit), int(candidate)])
 
@@ -129,6 +143,16 @@ def bad():
         text = f["lines"][()].decode()
         del f["lines"]
         f["lines"] = text[: text.rindex("\n\n")]
+    with copied("costs.h5", "none.h5") as f:
+        for name in ("kl", "size"):
+            shape = f[name].shape
+            dtype = f[name].dtype
+            del f[name]
+            f.create_dataset(name, (shape[0], 0), dtype)
+    with copied("costs.h5", "more.h5") as f:
+        text = f["lines"][()].decode()
+        del f["lines"]
+        f["lines"] = text + text
     with copied("q3.h5", "less.h5") as f:
         del f["model/layers/1/mlp/up_proj"]
     with copied("q3.h5", "split.h5") as f:
