@@ -214,13 +214,13 @@ static void rotate(const struct linear_rotation *r, size_t n, size_t m, double w
 struct observed { bool rotated; bool called; };
 
 static void see_rotated(void *arg, size_t block, enum projection_name name, const struct batch *batch,
-	size_t first, size_t rows, size_t in, const float *x)
+	size_t first, size_t rows, size_t in, const float *input)
 {
 	struct observed *o = arg;
 
 	(void)block, (void)name, (void)batch;
 	assert_true(rows == ROWS && in == IN && !first);
-	assert_true(o->rotated == !!memcmp(x, given, sizeof given));
+	assert_true(o->rotated == !!memcmp(input, given, sizeof given));
 	o->called = true;
 }
 
