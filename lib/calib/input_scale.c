@@ -61,6 +61,12 @@ static float *scales_of(const struct input_scales *s, struct report *report, con
 	return scale;
 }
 
+void input_scale_refuse(const struct part *part, const char *layer)
+{
+	die("%s: %s: has input_signs, and a static scale would be that of inputs before them; expected "
+		"--act-mode dynamic-token or none", part_name(part), layer);
+}
+
 static void write_layer(struct input_scales *s, const struct filter *f, struct calibration *k,
 	const struct layer_ref *at)
 {
@@ -69,7 +75,7 @@ static void write_layer(struct input_scales *s, const struct filter *f, struct c
 	float *scale = NULL;
 
 	if (s->run && linear_own_rotation(&l->rotation_in))
-		die(LINEAR_STATIC_SIGNS, part_name(f->part), at->path);
+		input_scale_refuse(f->part, at->path);
 	l->input = s->input;
 	if (s->run)
 		l->input.scale = scale = scales_of(s, f->report, k, at, &l->input.modalities);

@@ -38,4 +38,8 @@ struct input_scales {
 /* part() of a filter (model/filter.h). In static modes it reports max|X|, the clipped maximum and the scale
  * of each layer. Embeddings have no inputs to round. */
 void input_scales_part(void *scales, const struct filter *f);
+
+/* Fatal error: a static scale is asked for a layer with an own rotation (linear_own_rotation()), whose
+ * statistics are those of the inputs before it. */
+_Noreturn void input_scale_refuse(const struct part *part, const char *layer);
 #endif

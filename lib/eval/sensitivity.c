@@ -35,10 +35,10 @@ static void release(struct sensitivity *s)
 {
 	for (size_t i = 0; i < s->layers; i++) {
 		layer_free(&s->layer[i]);
-		free(s->plain[i]);
+		free(s->dense[i]);
 	}
-	free(s->layer), free(s->plain);
-	s->layer = NULL, s->plain = NULL;
+	free(s->layer), free(s->dense);
+	s->layer = NULL, s->dense = NULL;
 	s->layers = 0;
 }
 
@@ -73,19 +73,19 @@ static bool replace(struct sensitivity *s, struct block *b, size_t unit, size_t 
 	bool any = false;
 
 	s->layer = xgrow(s->layer, s->layers + list->n, sizeof *s->layer);
-	s->plain = xgrow(s->plain, s->layers + list->n, sizeof *s->plain);
+	s->dense = xgrow(s->dense, s->layers + list->n, sizeof *s->dense);
 	for (size_t j = 0; j < list->n; j++) {
 		const struct layer_ref *l = &list->layer[j];
-		float **plain = &s->plain[s->layers];
+		float **dense = &s->dense[s->layers];
 		struct layer *own = &s->layer[s->layers++];
 
 		*own = layer_read(part, l->path, 0, layer_ref_in(s->config, l));
-		*plain = NULL;
+		*dense = NULL;
 		execution_layer(&s->execution, part, own, false);
 		if (own->linear.weight)
 			continue;
 		if (alone && is_lone(s, l, &own->linear))
-			own->linear = linear_dense_layer(&own->linear, plain);
+			own->linear = linear_dense_layer(&own->linear, dense);
 		block_replace(b, l, &own->linear);
 		any = true;
 	}

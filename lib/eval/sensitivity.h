@@ -32,7 +32,7 @@ struct sensitivity {
 	struct forward *model;		/* hidden states of the model; after a measurement, its outputs */
 	struct head head;
 	struct layer *layer;		/* [layers] of a candidate in the current block */
-	float **plain;			/* NULL, or the weight of such a layer, rotated back */
+	float **dense;			/* NULL, or the weight of such a layer, rotated back */
 	size_t layers;
 };
 

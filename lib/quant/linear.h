@@ -141,8 +141,6 @@ bool linear_same_rotations(const struct linear *a, const struct linear *b);
  * Hessians, are of those before the rotation. A Hadamard matrix without signs belongs to the basis of the
  * model: statistics are of the rotated inputs.
  */
-#define LINEAR_STATIC_SIGNS "%s: %s: has input_signs, and a static scale would be that of inputs before " \
-	"them; expected --act-mode dynamic-token or none"
 static inline bool linear_own_rotation(const struct linear_rotation *in)
 {
 	return in->signs;

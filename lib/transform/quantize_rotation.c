@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include "base/error.h"
+#include "calib/input_scale.h"
 #include "transform/layers.h"
 #include "transform/quantize_private.h"
 
@@ -102,7 +103,7 @@ void quantize_check_signs(const struct quantize *q, const struct method *m, cons
 
 	if (linear_own_rotation(&l->rotation_in)) {
 		if (m->act_mode == INPUT_STATIC_TENSOR)
-			die(LINEAR_STATIC_SIGNS, file, path);
+			input_scale_refuse(part, path);
 		if (quantize_corrects(q, layer))
 			die("%s: %s: has input_signs, expected a layer without for --qep", file, path);
 		if (l->splits)

@@ -134,3 +134,18 @@ def arguments(path):
 def terminal_there():
     """Opens a terminal; fails if that is not possible."""
     os.openpty()
+
+
+def sums(a, b):
+    """The largest difference of Hessians and cross moments of two files, relative to the largest Hessian."""
+    a, b = h5py.File(a), h5py.File(b)
+    worst, seen = 0, 0
+
+    def visit(name, d):
+        nonlocal worst, seen
+        if name.split("/")[-1] in ("hessian", "cross"):
+            h = a[name.replace("/cross", "/hessian")][()]
+            worst, seen = max(worst, abs(d[()] - h).max() / abs(h).max()), seen + 1
+
+    b.visititems(visit)
+    print("%.3g" % (worst if seen else np.nan))

@@ -83,21 +83,6 @@ def make():
         d.attrs["bos_id"], d.attrs["add_bos"], d.attrs["vocab"] = 1, 1, 61
 
 
-def sums(a, b):
-    """The largest difference of Hessians and cross moments of two files, relative to the largest Hessian."""
-    a, b = h5py.File(a), h5py.File(b)
-    worst, seen = 0, 0
-
-    def visit(name, d):
-        nonlocal worst, seen
-        if name.split("/")[-1] in ("hessian", "cross"):
-            h = a[name.replace("/cross", "/hessian")][()]
-            worst, seen = max(worst, abs(d[()] - h).max() / abs(h).max()), seen + 1
-
-    b.visititems(visit)
-    print("%.3g" % (worst if seen else np.nan))
-
-
 def signs(model, path):
     """Bits per weight of one sign for each row and each column."""
     m, n = h5py.File(model)[path + "/weight"].shape
