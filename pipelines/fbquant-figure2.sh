@@ -15,11 +15,11 @@ step "hadamard-rotate --seed 1 model.h5 -o rotated.h5"
 for b in 4 3; do
 	base=w$b-FBQuant weights="--storage uint$b --group $group"
 	step "awq-scale -q $weights $in -o awq$b.h5"
-	run w$b-RTN $base "dpq-run --compensate none --scale-search minmax $weights $in"
-	run w$b-AWQ $base "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
-	run w$b-OmniQuant $base "dpq-run --compensate none --scale-search learned $weights $in"
-	run w$b-QuaRot $base "dpq-run --compensate none --scale-search minmax $weights rotated.h5"
-	run w$b-FBQuant $base "fbq-run $weights $in"
+	measure_file w$b-RTN $base "dpq-run --compensate none --scale-search minmax $weights $in"
+	measure_file w$b-AWQ $base "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
+	measure_file w$b-OmniQuant $base "dpq-run --compensate none --scale-search learned $weights $in"
+	measure_file w$b-QuaRot $base "dpq-run --compensate none --scale-search minmax $weights rotated.h5"
+	measure_file w$b-FBQuant $base "fbq-run $weights $in"
 done
 run_steps
 

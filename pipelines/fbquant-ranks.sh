@@ -13,13 +13,14 @@ ranks=${PTQ_RANKS:-1 2 4 8 16 32} last=${PTQ_RANKS:+${PTQ_RANKS##* }} last=${las
 in='--hessian hessian.h5 model.h5' base=r$last-fbquant
 calibrate
 for rank in $ranks; do for method in lowrank eora fbquant; do
-	run "r$rank-$method" "$base" "fbq-run --method $method --rank $rank --storage uint3 --group $group $in"
+	measure_file "r$rank-$method" "$base" "fbq-run --method $method --rank $rank --storage uint3 --group $group $in"
 done; done
-run "r$last-fbquant-int8" "$base" "fbq-run --rank $last --branch-format int8 --storage uint3 --group $group $in"
-run r0-gptq-3-128 "$base" "dpq-run --reorder none --storage uint3 --group 128 $in"
-run r0-gptq-3-64 "$base" "dpq-run --reorder none --storage uint3 --group 64 $in"
-run r0-gptq-3-32 "$base" "dpq-run --reorder none --storage uint3 --group 32 $in"
-run r0-gptq-4-128 "$base" "dpq-run --reorder none --storage uint4 --group 128 $in"
+measure_file "r$last-fbquant-int8" "$base" \
+	"fbq-run --rank $last --branch-format int8 --storage uint3 --group $group $in"
+measure_file r0-gptq-3-128 "$base" "dpq-run --reorder none --storage uint3 --group 128 $in"
+measure_file r0-gptq-3-64 "$base" "dpq-run --reorder none --storage uint3 --group 64 $in"
+measure_file r0-gptq-3-32 "$base" "dpq-run --reorder none --storage uint3 --group 32 $in"
+measure_file r0-gptq-4-128 "$base" "dpq-run --reorder none --storage uint4 --group 128 $in"
 run_steps
 
 rows() {

@@ -4,7 +4,7 @@
 # INT and E2Mx of 3 to 8 bits, rounded to nearest with one scale per row, rounded to nearest with one scale per
 # PTQ_GROUP (128) columns, and by GPTQ with one scale per row. The paper's figure has accuracy on GSM8K; here it is
 # KL divergence from the unquantized model and rise of the NLL. Bits count scales as they are stored, in 32 bits.
-# Standard errors are over tokens. docs/results/fpe2m2.md explains the columns.
+# Standard errors are over windows. docs/results/fpe2m2.md explains the columns.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
@@ -23,8 +23,7 @@ paper() { case $1 in
 	e2m2-channel) echo 72.9 ;; e2m2-group) echo 72.7 ;; e2m2-gptq) echo 72.2 ;;
 esac; }
 rows() {
-	printf 'family\tscales\tformat\t@\tpaper_table4\n'
-	printf 'unquantized\t-\tunquantized\t@reference\t72.7\n'
+	printf 'family\tscales\tformat\t@\t%s\tpaper_table4\n' "$more"
 	for r in $runs; do
 		[[ $r = int* ]] && family=INT || family=E2Mx
 		printf '%s\t%s\t%s\t@%s\t%s\n' $family "${r#*-}" "${r%-*}" "$r" "$(paper "$r")"

@@ -79,7 +79,6 @@ mquant-table4|mquant-table4|data/vlm, groups of 128, 528 questions|
 mquant-table5|mquant-table5|data/vlm, 528 questions|
 mquant-table6|mquant-table6|data/vlm, groups of 128, 528 questions|
 mquant-table7|mquant-table7|one thread|
-mquant-table8-prose|mquant-table8|prose, one scale per row, 32640 tokens|
 outliers-channels-prose|outliers-channels|prose|
 outliers-channels-smollm2|outliers-channels|SmolLM2-135M|
 outliers-prose|outliers|prose, 32640 tokens|

@@ -9,6 +9,8 @@
 #   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
 #                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's.
 #                          With PTQ_QUESTIONS also RUN.choice and RUN.accuracy
+#   measure_file RUN BASE COMMAND [ALSO]   the same, of the model file RUN.h5 that COMMAND writes; also RUN.stats, the
+#                          table of tensor-stats. ALSO: a command that reads RUN.h5. RUN.h5 is removed
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
@@ -212,6 +214,14 @@ measure() {
 		step "$3 -q --report $1.report -o $1.h5 && $judge $1.h5 >$1.tsv && $(answered "$1") && rm $1.h5"
 		accuracy_of "$1" "$2"
 	fi
+}
+measure_file() {
+	local record
+	recorded "$1" "$2"
+	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&${4:+ $4 &&}" \
+		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv &&" \
+		"${asked:+$(answered "$1") &&} rm $1.h5"
+	[ -z "$asked" ] || accuracy_of "$1" "$2"
 }
 program() {
 	local first file

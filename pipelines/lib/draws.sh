@@ -3,7 +3,8 @@
 #
 #   draws=${PTQ_DRAWS:-1}  in a script, before begin: its steps are made for draws 0, 1, ..., $draws - 1. A script
 #                          without this line has one draw
-#   recorded RUN BASE      sets $record, eval-ppl's options for a run that is compared with BASE
+#   recorded RUN BASE      sets $record, eval-ppl's options for a run that is compared with BASE. With records=yes BASE
+#                          may have another base
 #   answered RUN           the command that evaluates the questions on RUN.h5: RUN.choice, and RUN.answers, its record
 #   accuracy_of RUN BASE   the step that compares the answers of two runs: RUN.accuracy
 #   draw_steps             for run_steps: makes the steps of all draws from those that were declared
@@ -19,7 +20,7 @@
 #
 # and its files have .drawK before their extension, from draw 1 on. Test windows are the same in all draws. eval-compare
 # makes RUN.draws from the records of a run and of its base, and RUN.accuracy from those of the questions.
-draws='' declared=() comparisons=()
+draws='' records='' declared=() comparisons=()
 declare -A drawn=()
 
 step() {
@@ -33,7 +34,7 @@ recorded() {
 	if [ "$draws" != 1 ]; then
 		record="-o $1.record" comparisons+=("$1.draws $1.record $2.record")
 	elif [ "$1" = "$2" ]; then record="-o $2.record"
-	else record="--paired $2.record"; fi
+	else record="--paired $2.record${records:+ -o $1.record}"; fi
 }
 answered() { echo "eval-choice -q --questions questions.jsonl $1.h5 -o $1.answers >$1.choice"; }
 accuracy_of() {

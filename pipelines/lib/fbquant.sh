@@ -1,13 +1,10 @@
 # shellcheck shell=bash
-# fbquant.sh -- the start of FBQuant's pipelines: models quantized by the given commands, and their measurements
+# fbquant.sh -- the start of FBQuant's pipelines
 #
 # All scripts share a folder, so that no run is repeated. By default weights are uintB in groups of PTQ_GROUP (128),
 # ranks are a 32nd of a layer's inputs, and A and B are in f16.
 #
-#   run NAME BASE COMMAND  the step of a run: NAME.report, the command's report of the layers; NAME.stats, the table of
-#                          tensor-stats; NAME.tsv, NLL and divergence from the model, paired with BASE, whose record
-#                          is kept
-#   row COLUMNS NAME       its numbers
+#   row COLUMNS NAME       the numbers of a run that measure_file made
 #   error_of REPORT, heldout_of DIFF   the error of all layers, with the Hessians of the run and with others
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -18,14 +15,6 @@ group=${PTQ_GROUP:-128}
 # shellcheck disable=SC2034
 columns='bits_a_weight output_error nll nll_rise nll_rise_se kl kl_se nll_delta nll_delta_se kl_delta kl_delta_se ppl'
 
-run() {
-	local record
-	recorded "$1" "$2"
-	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv &&" \
-		"${asked:+$(answered "$1") &&} rm $1.h5"
-	[ -z "$asked" ] || accuracy_of "$1" "$2"
-}
 row() { comparison "$1" "$2" "$2" "$(cell "$2.stats" bits all)"; }
 error_of() { awk -F '\t' "$(cat "$lib/report.awk")"' $1 == "all" { print shown($2) }' "$1"; }
 heldout_of() { awk -F '\t' '$1 == "all" { print $7 }' "$1"; }

@@ -12,7 +12,8 @@
 #                          parts, and whether the difference is separated. The number of differences is said
 #   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
 #                          usual columns; BITS: the column bits_a_weight
-#   bits_of RUN            bits a weight of RUN.stats, which tensor-stats printed; the mean over draws
+#   over_draws FILE KEY N  the mean over draws of column N in the line of FILE that begins with KEY
+#   bits_of RUN            bits a weight of RUN.stats, which tensor-stats printed: such a mean
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
@@ -72,11 +73,12 @@ comparison() {
 	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
 		"${reports[@]}" "${files[@]}"
 }
-bits_of() {
+over_draws() {
 	local files
-	files_of "$1.stats"
-	tail -qn 1 "${files[@]}" | awk '{ s += $7 } END { print s / NR }'
+	files_of "$1"
+	awk -F '\t' -v key="$2" -v n="$3" '$1 == key { s += $n; rows++ } END { print s / rows }' "${files[@]}"
 }
+bits_of() { over_draws "$1.stats" all 7; }
 cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"
