@@ -32,7 +32,9 @@ ok '... with each input under its name' \
 	sh -c 'cmp "my model.h5" "$1" && cmp "test it.h5" "$2" && cmp "calibrate it.h5" "$3"' sh \
 	"$(at model.h5)" "$(at test.h5)" "$(at calib.h5)"
 is 'E1M3 is int5' "$(cell "$(at table3.tsv)" e1m3 kl)" "$(cell "$(at table1.tsv)" int5 kl)"
-is 'E2M2 has 6 bits with a scale for 32 columns' "$(cell "$(at table1.tsv)" e2m2 bits_a_weight | cut -c1-3)" 5.9
+is 'E2M2 has 6 bits with a scale for 32 columns, 5.5 with 16-bit scales' \
+	"$(cell "$(at table1.tsv)" e2m2 bits | cut -c1-3) $(cell "$(at table1.tsv)" e2m2 bits_16_bit_scales |
+	cut -c1-3)" '5.9 5.4'
 is 'E2M2 is its own base' "$(for c in against kl_delta kl_delta_se; do cell "$(at table1.tsv)" e2m2 $c; done | xargs)" \
 	'e2m2-channel 0 0'
 ok 'INT5 is compared with E2M2, by windows' sh -c '[ "$1" = e2m2-channel ] && [ "$2" != 0 ]' sh \

@@ -7,14 +7,14 @@
 # tokens of the calibration set.
 #
 #   quantized RUN...       the steps of these runs, and of the runs that they are paired with
-#   row COLUMNS RUN        its row of a table: $columns, then $more
+#   row COLUMNS RUN        its row of a table: $columns, then $more. bits: a weight, with scales in 32 bits
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 case $name in fpe2m2-table*|fpe2m2-figure2) draws=${PTQ_DRAWS:-1} ;; esac	# the others quantize nothing
 begin fpe2m2 "$@"
 group=${PTQ_GROUP:-128}
 # shellcheck disable=SC2034
-columns="bits_a_weight $compared" records=yes more=$'against\tweight_error\ttop_agreement'
+columns=$compared records=yes more=$'bits\tbits_16_bit_scales\tweight_error\ttop_agreement\tagainst'
 
 # The run that a run is paired with: E2Mx with the same scales and as many bits; for E2Mx, E2Mx with one scale per row.
 pair() {
@@ -44,6 +44,13 @@ quantized() {
 	done; done
 }
 row() {
-	comparison "$1" "$2" "$(pair "$2")" "$(bits_of "$2")" | tr -d '\n'
-	printf '\t%s\t%s\t%s\n' "$(pair "$2")" "$(over_draws "$2.diff" all 4)" "$(over_draws "$2.tsv" top_agreement 2)"
+	local bits code=${2%-*}
+	case $code in
+		e*) code=$((1 + ${code:1:1} + ${code:3:1})) ;;
+		*) code=${code//[a-z]/} ;;
+	esac
+	bits=$(bits_of "$2")
+	comparison "$1" "$2" "$(pair "$2")" | tr -d '\n'
+	printf '\t%s\t%s\t%s\t%s\t%s\n' "$bits" "$(awk "BEGIN { print ($code + $bits) / 2 }")" \
+		"$(over_draws "$2.diff" all 4)" "$(over_draws "$2.tsv" top_agreement 2)" "$(pair "$2")"
 }

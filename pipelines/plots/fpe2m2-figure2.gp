@@ -12,11 +12,11 @@ low = 0.01; H = 520
 set multiplot layout 1,2 margins 0.1,0.98,0.12,down(92) spacing 0.12,0; set key off
 set logscale y; set format y "%g"; set xlabel "bits per weight, with 32-bit scales"; set xrange [2.9:*]
 set ylabel "KL divergence, 10⁻³ nats per token"
-plot for [i=1:6] of(i) using "bits_a_weight":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorlines lt i
+plot for [i=1:6] of(i) using "bits":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorlines lt i
 @panel
 set ylabel "rise of NLL, 10⁻³ nats per token (where above 0)"; set yrange [low:*]
 rise = '(1000 * column("nll_rise"))'; se = '(1000 * column("nll_rise_se"))'
 plot for [i=1:6] of(i) using \
-	"bits_a_weight":(@rise > 0 ? @rise : NaN):(@rise - @se > low ? @rise - @se : low):(@rise + @se) \
+	"bits":(@rise > 0 ? @rise : NaN):(@rise - @se > low ? @rise - @se : low):(@rise + @se) \
 	with yerrorlines lt i
 unset multiplot
