@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
+begin fbquant "$@"
 calibrate
 step "hessian-accum --tokens test.h5 $window model.h5 -o heldout.h5"
 ways() {

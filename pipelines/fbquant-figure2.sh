@@ -9,6 +9,8 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
+draws=${PTQ_DRAWS:-1}
+begin fbquant "$@"
 in='--hessian hessian.h5 model.h5'
 calibrate
 step "hadamard-rotate --seed 1 model.h5 -o rotated.h5"

@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
+begin fbquant "$@"
 calibrate
 step "hessian-accum --tokens test.h5 $window model.h5 -o heldout.h5"
 for n in 256 1024 4096 16384; do

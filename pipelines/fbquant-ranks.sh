@@ -9,6 +9,8 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
+draws=${PTQ_DRAWS:-1}
+begin fbquant "$@"
 ranks=${PTQ_RANKS:-1 2 4 8 16 32} last=${PTQ_RANKS:+${PTQ_RANKS##* }} last=${last:-32}
 in='--hessian hessian.h5 model.h5' base=r$last-fbquant
 calibrate

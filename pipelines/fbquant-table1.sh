@@ -15,6 +15,8 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
+draws=${PTQ_DRAWS:-1}
+begin fbquant "$@"
 in='--hessian hessian.h5 model.h5'
 calibrate
 for b in 4 3; do

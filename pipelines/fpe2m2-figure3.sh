@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
+begin fpe2m2 "$@"
 exmy=e1m2,e2m1,e3m0,e1m3,e2m2,e3m1,e4m0,e1m4,e2m3,e3m2,e4m1,e5m0
 
 step "exmy-sweep --tsv --table curve --formats $exmy,nf4,nf5,nf6 --sigma 0.02:0.5:0.005 >curve.tsv"

@@ -9,6 +9,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
+begin fpe2m2 "$@"
 step "exmy-sweep --tsv --table layer model.h5 >layer.tsv"
 step "tensor-stats model.h5 >reference.stats"
 run_steps

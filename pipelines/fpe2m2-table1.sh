@@ -8,6 +8,8 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
+draws=${PTQ_DRAWS:-1}
+begin fpe2m2 "$@"
 quantized int4-channel int5-channel nf5-channel e2m2-channel
 run_steps
 

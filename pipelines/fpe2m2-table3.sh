@@ -7,6 +7,8 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
+draws=${PTQ_DRAWS:-1}
+begin fpe2m2 "$@"
 quantized e1m3-channel e2m2-channel e3m1-channel e4m0-channel
 run_steps
 

@@ -9,6 +9,8 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"
+draws=${PTQ_DRAWS:-1}
+begin fpe2m2 "$@"
 quantized {int4,e2m1,int5,e2m2}-{channel,group,gptq}
 run_steps
 

@@ -16,6 +16,7 @@
 #   sequential, qep, qronos    GPTQ, QEP, Qronos with the inputs that quantized layers give, uint2 to uint4
 #   plan                       gptq, bits of each layer by plan-bits: as many as those of gptq at 3, 4 and 5 bits
 #   format-plan                the same; plan-bits chooses among the formats of gptq, nf and exmy
+#   qep-plan                   qep in the formats of format-plan
 #   ggml-plain, ggml-imatrix   block types of llama.cpp, made by its library; imatrix: importance diag H
 #   llm-compressor, gptqmodel  their GPTQ, imported: uintB with a static column order; intB by the defaults of GPTQModel
 #
@@ -96,6 +97,9 @@ for r in none two-sided; do
 			"\$(tail -n 1 gptq-$r-$b.stats | awk '{ print \$7 + 1e-5 }')$from >$m-$r-$b.plan"
 		run $m $r $b "$gptq$signs $weights --plan $m-$r-$b.plan $given model.h5"
 	done; done
+	for b in 3 4 5; do
+		run qep-plan $r $b "$seq$signs $weights --qep 0.5 --plan format-plan-$r-$b.plan model.h5"
+	done
 done
 run gptq none 8 "$gptq --storage uint8 $weights $given model.h5"
 for b in 5 6 8; do run rtn none $b "$rtn --storage uint$b $weights model.h5"; done

@@ -4,7 +4,7 @@
 # MQuant table 8 on a language model: QuaRot, and QuaRot with rotation magnitude suppression (rms-suppress). Weights in
 # int4 by GPTQ with one scale per row (PTQ_GROUP: in groups), activations in int4 with a range of 0.9 times the largest
 # of each token, keys and values in uint4 with one scale per head of a token (W4A4KV4, as in QuaRot). Draws (PTQ_DRAWS)
-# have other signs of the rotation, too (rotation: all of them). ppl: perplexity; ppl_16: in 16 bits. kl and nll_rise:
+# have other signs of the rotation, too. ppl: perplexity; ppl_16: in 16 bits. kl and nll_rise:
 # KL divergence and rise of the NLL from the model in 16 bits. kl_delta and nll_delta: differences from QuaRot, paired,
 # with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
@@ -24,10 +24,11 @@ measure QuaRot QuaRot "$weights quarot.h5" --kv-format uint4
 measure RMS QuaRot "$weights rms.h5" --kv-format uint4
 run_steps
 
-tabulate table8 "ppl_16 ppl $compared" comparison <<'T'
+[ "$draws" = 1 ] && rotation=1 || rotation=all
+tabulate table8 "ppl_16 ppl $compared" comparison <<T
 way	rotation	@	paper_7b	paper_13b	paper_70b
-QuaRot	all	@QuaRot QuaRot	6.10	5.40	3.79
-RMS	all	@RMS QuaRot	6.04	5.32	3.67
+QuaRot	$rotation	@QuaRot QuaRot	6.10	5.40	3.79
+RMS	$rotation	@RMS QuaRot	6.04	5.32	3.67
 T
 peaks
 say "the paper's: perplexity of WikiText-2, Llama 2, whose 16 bits have 5.47, 4.88, 3.32"

@@ -148,6 +148,11 @@ for k in 1 2; do
 	is '... and the model has its own' "$(grep -c 'accuracy of the unquantized model: [0-9.]*$' "$tmp/said")" 1
 	cd "$tmp" || exit 1
 done
+ok 'formats, with draws' env PTQ_DRAWS=2 "$top/pipelines/fpe2m2-table3.sh" tiny.h5
+is '... E2M2 is its own base, the others have verdicts' "$(awk -F '\t' '
+	NR == 1 { n = NF; for (i = 1; i <= NF; i++) at[$i] = i; next }
+	NF == n { print $1 ":" ($at["kl_delta_separated"] ~ /^(yes|no)$/) }' results/fpe2m2/*/table3.tsv | xargs)" \
+	'e1m3:1 e2m2:0 e3m1:1 e4m0:1'
 ok 'branches' env PTQ_RANKS=1 "$top/pipelines/fbquant-ranks.sh" tiny.h5
 is '... have accuracies' "$(head -1 results/fbquant/*/ranks.tsv | tr '\t' '\n' | grep -c '^acc_norm_delta_se$')" 1
 sed '/^step\|^measure\|^run_steps/d' own.sh >names.sh
@@ -160,6 +165,8 @@ for f in "$top"/pipelines/*.sh; do
 	judged=$(grep -c eval-ppl commands)
 	ok "${f##*/}: each of $judged evaluations has its accuracies" \
 		test "$judged" -gt 1 -a "$judged" = "$(grep -c eval-choice commands)"
+	is '... with the same keys and values' "$(grep -c 'eval-ppl.*--kv-format uint4 .*eval-choice' commands)" \
+		"$(grep -c 'eval-choice.*--kv-format uint4' commands)"
 done
 no 'questions that are not there' 1 'none.jsonl: no such file' env PTQ_QUESTIONS=none.jsonl "$p" tiny.h5
 unset PTQ_QUESTIONS

@@ -45,7 +45,7 @@ is 'tools of common.sh: all that exist' \
 	"$(echo $names)"
 
 # --- long pipelines ---
-for s in fbquant-defaults:58 fbquant-overfit:16 frontier:117; do
+for s in fbquant-defaults:58 fbquant-overfit:16 frontier:123; do
 	t=${s%:*}
 	ok "$t" env PTQ_RESULTS=long "$tmp/tools/pipelines/$t.sh" m.h5
 	is '... its rows' "$(rows "$(find long -name "${t#*-}.tsv")")" "${s#*:} even"

@@ -7,10 +7,10 @@
 #                          test.h5, for eval-ppl --reference
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
 #   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
-#                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's.
-#                          With PTQ_QUESTIONS also RUN.choice and RUN.accuracy
-#   measure_file RUN BASE COMMAND [ALSO]   the same, of the model file RUN.h5 that COMMAND writes; also RUN.stats, the
-#                          table of tensor-stats. ALSO: a command that reads RUN.h5. RUN.h5 is removed
+#                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's,
+#                          and with PTQ_QUESTIONS eval-choice's: then also RUN.choice and RUN.accuracy
+#   measure_file RUN BASE COMMAND [ALSO]   the same for COMMAND -o RUN.h5; also RUN.stats, the table of tensor-stats.
+#                          ALSO: another command that reads RUN.h5, which is removed at the end
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
@@ -211,7 +211,8 @@ measure() {
 	judge="eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference reference.h5 $record"
 	if [ -z "$asked" ]; then step "$3 -q --report $1.report | $judge >$1.tsv"
 	else
-		step "$3 -q --report $1.report -o $1.h5 && $judge $1.h5 >$1.tsv && $(answered "$1") && rm $1.h5"
+		step "$3 -q --report $1.report -o $1.h5 && $judge $1.h5 >$1.tsv &&" \
+			"$(answered "$1" "${@:4}") && rm $1.h5"
 		accuracy_of "$1" "$2"
 	fi
 }

@@ -3,9 +3,10 @@
 #
 #   draws=${PTQ_DRAWS:-1}  in a script, before begin: its steps are made for draws 0, 1, ..., $draws - 1. A script
 #                          without this line has one draw
-#   recorded RUN BASE      sets $record, eval-ppl's options for a run that is compared with BASE. With records=yes BASE
-#                          may have another base
-#   answered RUN           the command that evaluates the questions on RUN.h5: RUN.choice, and RUN.answers, its record
+#   recorded RUN BASE      sets $record, eval-ppl's options for a run that is compared with BASE. A run that is its own
+#                          base leaves a record; with records=yes every run does, so that a base may have another base
+#   answered RUN [OPTION...]   the command that evaluates the questions on RUN.h5: RUN.choice, and RUN.answers, its
+#                          record; OPTIONs are those of eval-ppl that eval-choice has, too
 #   accuracy_of RUN BASE   the step that compares the answers of two runs: RUN.accuracy
 #   draw_steps             for run_steps: makes the steps of all draws from those that were declared
 #   files_of FILE          sets $files: FILE of every draw; $draws times the same if draws do not differ in it
@@ -36,7 +37,7 @@ recorded() {
 	elif [ "$1" = "$2" ]; then record="-o $2.record"
 	else record="--paired $2.record${records:+ -o $1.record}"; fi
 }
-answered() { echo "eval-choice -q --questions questions.jsonl $1.h5 -o $1.answers >$1.choice"; }
+answered() { echo "eval-choice -q --questions questions.jsonl${2:+ ${*:2}} $1.h5 -o $1.answers >$1.choice"; }
 accuracy_of() {
 	if [ "$draws" != 1 ]; then comparisons+=("$1.accuracy $1.answers $2.answers")
 	else step "eval-compare $1.answers $2.answers >$1.accuracy"; fi

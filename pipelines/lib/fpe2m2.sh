@@ -1,17 +1,15 @@
 # shellcheck shell=bash
-# fpe2m2.sh -- the start of FPE2M2's tables and figures; the runs that tables 1, 3, 4 and figure 2 share
+# fpe2m2.sh -- for FPE2M2's tables and figures: the runs that tables 1, 3, 4 and figure 2 share
 #
 # A run is FORMAT-channel (one scale per row, rounded to nearest), FORMAT-group (one scale per PTQ_GROUP columns, 128)
 # or FORMAT-gptq (one scale per row, error compensated in group-aware order). Scales are max|w| over the format's
-# largest value, as in the paper. All scripts share a folder, so that no run is repeated. PTQ_LIMIT: only the first
-# tokens of the calibration set.
+# largest value, as in the paper. All scripts share a folder, so that no run is repeated. Draws change runs by GPTQ
+# alone. PTQ_LIMIT: only the first tokens of the calibration set.
 #
 #   quantized RUN...       the steps of these runs, and of the runs that they are paired with
 #   row COLUMNS RUN        its row of a table: $columns, then $more. bits: a weight, with scales in 32 bits
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-case $name in fpe2m2-table*|fpe2m2-figure2) draws=${PTQ_DRAWS:-1} ;; esac	# the others quantize nothing
-begin fpe2m2 "$@"
 group=${PTQ_GROUP:-128}
 # shellcheck disable=SC2034
 columns=$compared records=yes more=$'bits\tbits_16_bit_scales\tweight_error\ttop_agreement\tagainst'
@@ -52,5 +50,5 @@ row() {
 	bits=$(bits_of "$2")
 	comparison "$1" "$2" "$(pair "$2")" | tr -d '\n'
 	printf '\t%s\t%s\t%s\t%s\t%s\n' "$bits" "$(awk "BEGIN { print ($code + $bits) / 2 }")" \
-		"$(over_draws "$2.diff" all 4)" "$(over_draws "$2.tsv" top_agreement 2)" "$(pair "$2")"
+		"$(over_draws "$2.diff" all weight_error)" "$(over_draws "$2.tsv" top_agreement)" "$(pair "$2")"
 }

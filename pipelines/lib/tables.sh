@@ -12,7 +12,7 @@
 #                          parts, and whether the difference is separated. The number of differences is said
 #   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
 #                          usual columns; BITS: the column bits_a_weight
-#   over_draws FILE KEY N  the mean over draws of column N in the line of FILE that begins with KEY
+#   over_draws FILE KEY [NAME]   the mean over draws of column NAME (the second one) in the line that begins with KEY
 #   bits_of RUN            bits a weight of RUN.stats, which tensor-stats printed: such a mean
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
@@ -76,9 +76,12 @@ comparison() {
 over_draws() {
 	local files
 	files_of "$1"
-	awk -F '\t' -v key="$2" -v n="$3" '$1 == key { s += $n; rows++ } END { print s / rows }' "${files[@]}"
+	awk -F '\t' -v key="$2" -v name="${3-}" '
+		FNR == 1 { c = name == "" ? 2 : 0; for (i = 1; i <= NF; i++) if (name != "" && $i == name) c = i }
+		c && $1 == key { s += $c; n++ }
+		END { if (n != ARGC - 1) exit 1; print s / n }' "${files[@]}" || fail 1 "$1: has no ${3-} of $2"
 }
-bits_of() { over_draws "$1.stats" all 7; }
+bits_of() { over_draws "$1.stats" all bits; }
 cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"

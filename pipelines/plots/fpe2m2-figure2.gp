@@ -3,8 +3,7 @@ what = "Quantization of weights by their bits: integers (INT) and floats with 2 
 bars = "one standard error over windows"
 array name[6] = ["INT, scale per row", "groups", "GPTQ", "E2Mx, scale per row", "groups", "GPTQ"]
 how(i) = word("channel group gptq", (i - 1) % 3 + 1)
-of(i) = only(sprintf('$1 == "%s" && $2 == "%s"', i < 4 ? "INT" : "E2Mx", how(i))). \
-	" | sort -t '\t' -k 4,4g"
+of(i) = only(sprintf('$1 == "%s" && $2 == "%s"', i < 4 ? "INT" : "E2Mx", how(i)))
 do for [i=1:6] { set linetype i lc rgb color[1 + (i > 3)] pt point[1 + (i - 1) % 3] lw 1.5 }
 low = 0.01; H = 520
 @begin

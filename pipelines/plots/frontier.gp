@@ -2,9 +2,9 @@
 what = "What is best at B bits? KL divergence of each method by its bits per weight"
 bars = "one standard error over windows"
 # method; name, colour and point, which is filled. For rotated layers it is the point before that one, its hollow form
-array method[21] = ["rtn;RTN;8;5", "gptq;GPTQ;1;7", "k-best;K-best;6;9", "sequential;GPTQ, sequential;2;5", \
+array method[22] = ["rtn;RTN;8;5", "gptq;GPTQ;1;7", "k-best;K-best;6;9", "sequential;GPTQ, sequential;2;5", \
 	"qep;QEP;2;9", "qronos;Qronos;2;13", "plan;GPTQ, bits by layer;7;11", \
-	"format-plan;GPTQ, format by layer;7;15", \
+	"format-plan;GPTQ, format by layer;7;15", "qep-plan;QEP, format by layer;2;11", \
 	"exmy;GPTQ in E2Mx;3;13", "nf;GPTQ in NFx;3;11", "dpq;DPQ (inputs in FP8);3;5", "awq;AWQ;4;5", \
 	"fbquant;FBQuant;4;11", "caldera;CALDERA;4;7", "eora;EoRA;4;9", "e8p;E8P;5;13", "trellis;trellis;5;7", \
 	"ggml-plain;llama.cpp;7;5", "ggml-imatrix;llama.cpp, imatrix;7;7", "llm-compressor;llm-compressor;1;9", \
