@@ -47,16 +47,9 @@ seq="dpq-run --scale-search hessian --sequential --tokens calib.h5 $window$limit
 
 listed=()
 run() {	# run METHOD ROTATION BITS COMMAND
-	local run=$1-$2-$3 base=gptq-none-${3%-rows} record drop
-	case $1-$3 in
-		gptq-[2-6]|nf-?|exmy-?) drop='' ;;	# later steps read it
-		*) drop="&& rm $run.h5" ;;
-	esac
-	recorded "$run" "$base"
-	step "$4 -q -v --report $run.report -o $run.h5 2>$run.usage && tensor-stats -q $run.h5 >$run.stats &&" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
-		"${asked:+&& $(answered "$run")} $drop"
-	[ -z "$asked" ] || accuracy_of "$run" "$base"
+	local run=$1-$2-$3 base=gptq-none-${3%-rows} keep=''
+	case $1-$3 in gptq-[2-6]|nf-?|exmy-?) keep=yes ;; esac	# later steps read it
+	measure_file "$run" "$base" "$4 -v 2>$run.usage"
 	listed+=("$1	$2	$3	@$run $base")
 }
 calibrate

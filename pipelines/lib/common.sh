@@ -10,7 +10,7 @@
 #                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's,
 #                          and with PTQ_QUESTIONS eval-choice's: then also RUN.choice and RUN.accuracy
 #   measure_file RUN BASE COMMAND [ALSO]   the same for COMMAND -o RUN.h5; also RUN.stats, the table of tensor-stats.
-#                          ALSO: another command that reads RUN.h5, which is removed at the end
+#                          ALSO: another command that reads RUN.h5, which is removed at the end without keep=yes
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
@@ -217,11 +217,12 @@ measure() {
 	fi
 }
 measure_file() {
-	local record
+	local record drop="&& rm $1.h5"
+	[ -z "${keep-}" ] || drop=''
 	recorded "$1" "$2"
 	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&${4:+ $4 &&}" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv &&" \
-		"${asked:+$(answered "$1") &&} rm $1.h5"
+		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv" \
+		"${asked:+&& $(answered "$1")} $drop"
 	[ -z "$asked" ] || accuracy_of "$1" "$2"
 }
 program() {
