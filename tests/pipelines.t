@@ -186,6 +186,15 @@ is '... QuaRot, and QuaRot with suppression' "$(rows "$t")" '2 even'
 is '... in two rotations' "$(for q in quarot.h5 quarot.draw1.h5; do sha256sum <"${t%/*}/$q"; done | sort -u | wc -l)" 2
 ok '... whose difference has a verdict' sh -c 'case $1 in yes|no) ;; *) exit 1 ;; esac' sh \
 	"$(cell "$t" RMS kl_delta_separated)"
+ok frontier env PEERS=/nonexistent PTQ_CTX=64 PTQ_TOKENS=640 PTQ_RESULTS=all "$top/pipelines/frontier.sh" 'my model.h5'
+t=$(find all -name frontier.tsv)
+ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
+is '... one row for each run' "$(rows "$t")" '123 even'
+is '... no plan has more bits than GPTQ' "$(awk -F '\t' '
+	NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+	$1 == "gptq" { bits[$2, $3] = $at["bits_a_weight"] }
+	$1 ~ /plan$/ { rows++; over += $at["bits_a_weight"] > bits[$2, $3] + 2e-5 }
+	END { print rows, over + 0 }' "$t")" '18 0'
 ok fbquant-figure2 "$top/pipelines/fbquant-figure2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at figure2.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
