@@ -2,13 +2,13 @@
 # frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits a weight, in one plot
 #
 # Methods read the same Hessians; the sequential ones and the packages make their own. Weights are in groups of
-# PTQ_GROUP (64) with scales in f16. In row 2-rows of gptq, of about 2 bits, a row is a group. Scales are searched by
-# output error (`hessian`) with GPTQ and what is built on it, by squared error (`mse`) with round-to-nearest. fbquant
-# has none: its bound on the error of a weight is for full ranges. GPTQ has the group-aware order, but not within
-# caldera: fbq-run has none.
+# PTQ_GROUP (64) with scales in f16; in row 2-rows of gptq, of about 2 bits, a row is a group; e8p and trellis have one
+# scale per layer, llama.cpp its blocks. Scales are searched by output error (`hessian`) with GPTQ and what is built on
+# it, by squared error (`mse`) with round-to-nearest. fbquant has none: its bound on the error of a weight is for full
+# ranges. GPTQ has the group-aware order, but not within caldera: fbq-run has none.
 #
-#   rtn       round to nearest, uint2 to uint8               awq      awq-scale, then rtn
-#   gptq      dpq-run, uint2 to uint8                        fbquant  branch of rank in/32 by FBQuant, uint2 to uint4
+#   rtn       round to nearest, uint2 to uint6, uint8        awq      awq-scale, then rtn
+#   gptq      dpq-run, uint2 to uint6, uint8                 fbquant  branch of rank in/32 by FBQuant, uint2 to uint4
 #   exmy      GPTQ in E2M0 to E2M3                           caldera  the same branch by CALDERA
 #   nf        GPTQ in NF2 to NF6                             eora     the same branch by EoRA, for the error of gptq
 #   k-best    GPTQ, 4 paths and 1 turn of scales             e8p      E8P, 2 to 4 bits, BlockLDLQ
@@ -21,17 +21,17 @@
 #   llm-compressor, gptqmodel  their GPTQ, imported: uintB with a static column order; intB by the defaults of GPTQModel
 #
 # Columns. rotation: two-sided if each layer is rotated on both sides (--layer-rotation). Inputs of dpq then have a
-# scale for each token, not a static one. gptq at 8 bits, rtn from 5 on, and models of others have no rotation.
+# scale for each token, not a static one. Row 2-rows, 8 bits, rtn from 5 on, and models of others have no rotation.
 # kl_delta, nll_delta: paired differences from gptq without rotation whose codes have as many bits, with standard errors
 # over windows. kl_times_gptq: KL over that of gptq without rotation at as many bits a weight (lib/frontier.awk).
-# seconds, MiB: processor time and peak memory of the tool that quantizes; calibration, awq-scale, plan-bits and the
-# GPTQ before eora do not count. Those of packages include the import of their modules. bits_a_weight: of codes, scales,
-# zero points, signs and branches.
+# seconds, MiB: processor time and peak memory of the tool that quantizes, with its calibration in sequential methods
+# and in packages, and the import of modules in packages; awq-scale, plan-bits and the GPTQ before eora do not count.
+# bits_a_weight: of codes, scales, zero points, signs and branches.
 #
 # PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py, and llama-cpp-python for
 # llama.cpp, or torch, transformers, compressed_tensors and llmcompressor for llm-compressor. GPTQMODEL (PEERS): a
 # Python with h5py, torch, transformers, optimum and gptqmodel. Without a package its rows are missing. The folder of
-# results keeps 28 quantized models, from which others are made.
+# results keeps 28 quantized models for each draw, from which others are made, and those of the packages.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
