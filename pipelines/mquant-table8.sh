@@ -4,9 +4,9 @@
 # MQuant table 8 on a language model: QuaRot, and QuaRot with rotation magnitude suppression (rms-suppress). Weights in
 # int4 by GPTQ with one scale per row (PTQ_GROUP: in groups), activations in int4 with a range of 0.9 times the largest
 # of each token, keys and values in uint4 with one scale per head of a token (W4A4KV4, as in QuaRot). Draws (PTQ_DRAWS)
-# have other signs of the rotation, too. ppl: perplexity; ppl_16: in 16 bits. kl and nll_rise:
-# KL divergence and rise of the NLL from the model in 16 bits. kl_delta and nll_delta: differences from QuaRot, paired,
-# with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
+# have other signs of the rotation, too. ppl: perplexity; ppl_16: in 16 bits. kl and nll_rise: KL divergence and rise of
+# the NLL from the model in 16 bits. kl_delta and nll_delta: differences from QuaRot, paired, with standard errors over
+# windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -42,13 +42,13 @@ quantized() {
 	done; done
 }
 row() {
-	local bits code=${2%-*}
+	local bits error same code=${2%-*}
 	case $code in
 		e*) code=$((1 + ${code:1:1} + ${code:3:1})) ;;
 		*) code=${code//[a-z]/} ;;
 	esac
-	bits=$(bits_of "$2")
+	bits=$(bits_of "$2") error=$(over_draws "$2.diff" all weight_error) same=$(over_draws "$2.tsv" top_agreement)
 	comparison "$1" "$2" "$(pair "$2")" | tr -d '\n'
 	printf '\t%s\t%s\t%s\t%s\t%s\n' "$bits" "$(awk "BEGIN { print ($code + $bits) / 2 }")" \
-		"$(over_draws "$2.diff" all weight_error)" "$(over_draws "$2.tsv" top_agreement)" "$(pair "$2")"
+		"$error" "$same" "$(pair "$2")"
 }
