@@ -112,7 +112,8 @@ theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one tha
 find_packages
 if [ -z "$(lacks PEERS h5py llama_cpp)" ]; then
 	link ggml.py "$lib/ggml.py"
-	for type in q2_K q3_K q4_K q5_K q6_K iq4_nl; do
+	# llama.cpp's program has IQ2 types with an imatrix only
+	for type in q2_K q3_K q4_K q5_K q6_K iq3_xxs iq3_s iq4_xs iq4_nl; do
 		theirs ggml-plain $type "\"\$PEERS\" -B ggml.py $type model.h5 - gptq-none-4.h5"
 	done
 	for type in q2_K q3_K q4_K q5_K q6_K iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq4_xs iq4_nl; do

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import h5py
 import numpy as np
@@ -164,6 +165,40 @@ def itself(path, visual=None):
         assert c.shape == h.shape and (c == h).all(), n  # by definition, not by the order of products
     hessians = members(path, {"hessian"})
     assert len(hessians) == len(x)
+
+
+def gains(model, where):
+    """simple.h5: the model with gains of norms in few bits. larger.h5: every second gain and bias twice as large."""
+    norms = []
+    with copied(model, "simple.h5") as f:
+        plus = json.loads(f["config"][()])["model_type"].startswith("gemma")  # gains are 1 + weight
+        f.visit(lambda name: norms.append(name) if re.search(where + r".*(norm|ln_)[^/]*/(weight|bias)$", name) else None)
+        for name in norms:
+            f[name][...] = np.round(f[name][...] * 64) / 64
+    assert norms
+    with copied("simple.h5", "larger.h5") as f:
+        for name in norms:
+            one = plus and name.endswith("weight")
+            f[name][1::2] = 2 * (f[name][1::2] + one) - one
+
+
+def larger():
+    """The first norm gives D x in larger.h5 where it gives x in simple.h5: Σ D x xᵀ = D Σ x xᵀ."""
+    with h5py.File("cross.h5") as f, h5py.File("larger-h.h5") as g:
+        found = 0
+        for name, c in members("cross.h5", {"cross"}).items():
+            path = name[:-5]
+            d = np.where(np.arange(c.shape[-1]) % 2, 2, 1)
+            if "prior" in path or not (g[path + "absmax"][...] == d * f[path + "absmax"][...]).all():
+                continue
+            h = f[path + "hessian"][...].astype("f8")
+            # each sum is within (tokens + 2) 2^-24 Σ |z| |x| of the exact one, and √(Σ z² Σ x²) bounds that
+            root = np.sqrt(np.diagonal(h, axis1=-2, axis2=-1))
+            bound = 2 * 1000 * 2.0**-24 * d[:, None] * root[..., :, None] * root[..., None, :]
+            assert (np.abs(c - d[:, None] * h) <= bound).all(), name
+            assert (np.abs(c - d * h) > bound).any(), name  # Σ x zᵀ is another matrix
+            found += 1
+    assert found
 
 
 def added(one, two, total):
