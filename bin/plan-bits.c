@@ -17,6 +17,7 @@
 #include "eval/unit_kl.h"
 #include "forward/cache.h"
 #include "model/basis.h"
+#include "model/calibrated.h"
 #include "model/setting.h"
 #include "num/linalg.h"
 
@@ -79,6 +80,17 @@ static void check_settings(const struct settings *set)
 		STRIDE_WITHOUT_EFFECT(set->windows.convention) });
 }
 
+/* Plans are measured with keys and values as in the model of --reference. */
+static void check_candidates(const struct part *model, size_t n, struct part *const candidate[n])
+{
+	for (size_t i = 0; i < n; i++) {
+		if (part_number(candidate[i], "/", "shards", 0) > 1)
+			die("%s: is a shard of a model, expected the whole: tensor-join joins shards",
+				part_name(candidate[i]));
+		cache_match(2, (const struct part *const []){ model, candidate[i] });
+	}
+}
+
 static void open_text(struct text *t, const struct settings *set, const struct units *u,
 	const struct config *config)
 {
@@ -137,14 +149,19 @@ static void run(const struct settings *set, const struct units *u, const struct 
 	struct output *out = record_open(output, u->model);
 	double *kl = xalloc(u->n * u->candidates, sizeof *kl);
 	struct text t = { 0 };
+	char *measured = NULL;
 
 	if (out)
 		basis_copy(out, u->model);
 	record_input(out, "hessian", hessian);
 	open_text(&t, set, u, config);
 	record_input(out, "tokens", t.file);
-	if (t.file && !set->costs)
+	record_input(out, "costs", costs);
+	if (!costs)
 		record_tokens(out, t.used);
+	else if ((measured = part_text(costs, "/", EVALUATED)))
+		record_tokens(out, measured);
+	free(measured);
 	find_kl(costs, u, &t, hessian, kl);
 	print_plan(u, &t, kl, budget);
 	if (out)
@@ -193,6 +210,7 @@ int main(int argc, char *argv[])
 		file[c.operands + 2] = part_open(set.costs, "result");
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(
 		c.operands + 3, (const struct part *const *)file, set.force_basis)));
+	check_candidates(model, c.operands, file);
 	config = config_open(model);
 	u = units_of(model, config, c.operands, file, (enum unit_kind)set.by, &set.layers);
 	run(&set, &u, config, hessian, file[c.operands + 2], c.output);

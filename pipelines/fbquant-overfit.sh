@@ -11,7 +11,7 @@ set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
 begin fbquant "$@"
-calibrate
+texts
 step "hessian-accum --tokens test.h5 $window model.h5 -o heldout.h5"
 for n in 256 1024 4096 16384; do
 	step "hessian-accum --tokens calib.h5 $window --limit $n model.h5 -o first$n.h5"

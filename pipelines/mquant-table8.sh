@@ -14,7 +14,7 @@ draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-channel}
 
-calibrate
+texts
 step "hadamard-rotate -q --keys --seed 1 model.h5 -o quarot.h5"
 step "rms-suppress -q quarot.h5 -o rms.h5"
 hessians quarot	# also for the other model, which computes the same

@@ -27,10 +27,11 @@ ok 'the models in the other order: the transposes' py transposed c.h5 t-c.h5
 run --pair $llama --layers '*down_proj' q.h5 -o d.h5
 is '--layers' "$(h5ls -r d.h5 | grep -c /cross)$(h5ls -r d.h5 | grep -c /hessian)" 22
 
-# a model with itself: the numbers of the Hessian. Some gains of norms twice as large: D x, and D Σ x xᵀ
+# A model with itself: cross is the Hessian. With every second gain of norms doubled: inputs D x, cross D Σ x xᵀ
 for m in llama-gqa gpt2 neox-parallel opt gemma2 qwen2-moe mixtral; do
-	py gains $m.h5 /0/
+	rm -f simple.h5 larger.h5; py gains $m.h5 /0/
 	for type in f32 bf16; do
+		rm -f self.h5 cross.h5 larger-h.h5
 		run --compute-type $type --pair $m.h5 --layers '*' $m.h5 -o self.h5
 		ok "$m with itself in $type: cross is the Hessian" py itself self.h5
 		run --compute-type $type --pair larger.h5 --layers '*' simple.h5 -o cross.h5
@@ -77,13 +78,14 @@ done
 
 # images: of two modalities, and those of the encoder and the projector
 for m in $images; do
+	rm -f self.h5
 	hessian-accum -q --ctx 128 --tokens $m-t.h5 --pair $m.h5 --layers '*' $m.h5 -o self.h5
 	ok "$m with itself: cross is the Hessian" py itself self.h5 visual
 	for part in model/ vis; do
-		py gains $m.h5 "^$part.*/0/"
+		rm -f simple.h5 larger.h5 cross.h5 larger-h.h5; py gains $m.h5 "^$part.*/0/"
 		hessian-accum -q --ctx 128 --tokens $m-t.h5 --pair larger.h5 --layers '*' simple.h5 -o cross.h5
 		hessian-accum -q --ctx 128 --tokens $m-t.h5 --layers '*' larger.h5 -o larger-h.h5
-		ok "$m with larger inputs in $part: cross has larger rows" py larger
+		ok "$m with larger inputs in $part: cross has larger rows" py larger "$part"
 	done
 done
 

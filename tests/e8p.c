@@ -235,8 +235,8 @@ static void nearest(void **unused)
 }
 
 /*
- * Mean squared errors of a million numbers of the unit Gaussian. Those of an independent program have four decimals;
- * four standard errors of ours, over blocks of N · LANES numbers, are allowed in addition.
+ * Mean squared errors of a million numbers of the unit Gaussian. Those of an independent program have four
+ * decimals; four standard errors of ours, over blocks of N · LANES numbers, are allowed in addition.
  */
 static void gaussian_errors(void **unused)
 {

@@ -27,6 +27,10 @@ ok '... layers with one input have the same signs' \
 	h5diff r.h5 r.h5 /$up/input_signs /model/layers/0/mlp/gate_proj/input_signs
 dpq --storage uint8 --group 8 --layer-rotation two-sided --seed 2 "$model" -o seed.h5
 ok '... others with --seed' sh -c "! h5diff -q r.h5 seed.h5 /$up/input_signs"
+warns 'no layer that can be rotated' \
+	'llama-gqa.h5: no layer is rotated: those outside of blocks and those with the input of a router never are' \
+	dpq-run -q --compensate none --storage uint8 --group 1 --layer-rotation two-sided --layers lm_head "$model" \
+	-o head.h5
 dpq --storage uint8 --group 8 --seed 2 "$model" -o plain.h5
 ok '... --seed without a rotation' grep -q 'without effect here: --seed (--layer-rotation none)' err
 

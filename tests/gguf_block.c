@@ -405,10 +405,10 @@ static void searches(void **unused)
 }
 
 /*
- * The mean squared error of a million normal numbers, in units of their variance: above that of any code of as many
- * bits. A step of 32 numbers from their minimum to their maximum, about 4.2 deviations, has (4.2/top)²/12,
- * 0.0065 with 15; the searches find smaller ones. With six bits, groups of 16 and codes from -32,
- * (2.0/32)²/12.
+ * The mean squared error of a million normal numbers, in units of their variance: above that of any code of
+ * as many bits. A step of 32 numbers from their minimum to their maximum, about 4.2 deviations, has
+ * (4.2/top)²/12, 0.0065 with 15; the searches find smaller ones. With six bits, groups of 16 and codes from
+ * -32, (2.0/32)²/12.
  */
 static void errors(void **unused)
 {

@@ -106,6 +106,10 @@ refused() {
 }
 refused 'a float of 5 bits' 'is e2m2, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits' \
 	--storage e2m2 -g 16 --layers "$blocks" llama.h5
+echo '*/up_proj storage=iq4_nl compensate=none' >block.plan
+echo '*/up_proj storage=e8p group=channel layer-rotation=none' >e8p.plan
+refused 'blocks of llama.cpp' 'is iq4_nl, .*; --to gguf holds it' --storage int4 -g 16 --plan block.plan llama.h5
+refused 'codes of several weights' 'is e8p, .*; --to hf holds it' --storage int4 -g 16 --plan e8p.plan llama.h5
 refused '5 bits' 'is int5, .*; --to compressed-tensors holds it' --storage int5 -g 16 --layers "$blocks" llama.h5
 refused 'rounded activations' 'rounds its inputs, which --to gptq does not write; --weights-only' \
 	--storage int8 -g channel --act-format int8 --act-mode dynamic-token --layers "$blocks" llama.h5

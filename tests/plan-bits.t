@@ -52,7 +52,11 @@ is '... and those that no candidate has quantized' "$(measured part)" "$(made pa
 plans --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
 ok '--costs: the same plan' cmp x plan
 cp plan blocks.plan
-plan-bits -q --reference "$model" --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
+plan-bits -q --reference "$model" --costs costs.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5 -o again.h5 >x
+is '... -o of --costs says on which tokens and by which command the KL were measured' \
+	"$(tensor-info --json again.h5 |
+		jq -c '.attributes.evaluation, (.history[] | select(.of == "costs").commands)')" \
+	"$(tensor-info --json costs.h5 | jq -c '.attributes.evaluation, .history[0].commands')"
 is '--costs without --tokens: the KL is not measured' \
 	"$(sed 's/, [^ ]* ± [^ ]* measured on [0-9]* tokens//' plan)" "$(cat x)"
 plans -j 3 --target-bits 5.2 q2.h5 q3.h5 q5.h5 >x
@@ -251,6 +255,13 @@ no 'a candidate without a layer' 1 'less.h5: /model/layers/1/mlp/up_proj: is mis
 no 'another model' 1 'e2.h5: ' plans --target-bits 4 q2.h5 e2.h5
 no 'a reference that is quantized differently from the candidates: no error of the first' 1 \
 	'has no output error' plans --by layer --hessian hess.h5 --target-bits 5 "$model" q2.h5
+dpq-run -q --storage uint3 --group 16 --kv-format uint4 --hessian hess.h5 "$model" -o kv.h5
+no 'a candidate with rounded keys and values, which the reference has not' 1 \
+	"kv.h5: /: attribute kv_format is 'uint4', expected 'none' as in .*llama-gqa.h5" \
+	plans --target-bits 4 q2.h5 kv.h5
+dpq-run -q --storage uint3 --group 16 --shard 1/2 --hessian hess.h5 "$model" -o half.h5
+no 'a shard of a candidate' 1 'half.h5: is a shard of a model, expected the whole: tensor-join joins shards' \
+	plans --target-bits 64 half.h5
 no 'a quantized reference, for which dpq-run can apply no plan' 1 \
 	'q5.h5: /model/layers/0/.*_proj: is quantized already, expected the model before quantization' \
 	plan-bits --reference q5.h5 --tokens tokens.h5 --target-bits 4 q2.h5 q3.h5

@@ -118,6 +118,11 @@ no 'parts of Hessians of other tokens' 1 'v.h5.part: was begun with another toke
 	sh -c 'cp parts2 v.h5.part; ln -s nowhere/w.h5 w.h5;
 		hessian-accum -q --tokens t.h5 --ctx 32 --resume model.h5 -o w.h5 2>/dev/null; mv w.h5.part v.h5.part;
 		hessian-accum --tokens moe-t.h5 --ctx 32 --resume model.h5 -o v.h5'
+no '... without --pair' 1 'v.h5.part: was begun with other inputs, a model in place of t.h5; remove it to begin anew' \
+	sh -c 'ln -sf nowhere/w.h5 w.h5; rm -f v.h5.part;
+		hessian-accum -q --tokens t.h5 --ctx 32 --resume --pair model.h5 int3.h5 -o w.h5 2>/dev/null
+		mv w.h5.part v.h5.part
+		hessian-accum --tokens t.h5 --ctx 32 --resume int3.h5 -o v.h5'
 rm -f v.h5.part w.h5
 
 # --- parts with one changed bit, anywhere ---

@@ -544,7 +544,7 @@ ok '... is printed' grep -q '^group  output_error' out
 ok '... the folder has its steps and the run of each line' sh -c '
 	cut -f 1 own/groups/*/.steps/groups.commands | xargs >made && cat own/groups/*/.steps/groups.runs >>made
 	printf "%s\n" "$1" "" "g8 g32" "g16 g32" "g32 g32" | cmp - made' sh \
-	'model.h5 calib.h5 test.h5 hessian.h5 reference.h5 reference.tsv '\
+	'model.h5 calib.h5 test.h5 reference.h5 reference.tsv hessian.h5 '\
 'g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
 ok '... its help' sh -c 'own/groups.sh --help | grep -q "^groups.sh .*smaller groups"' sh
 is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '7 done'

@@ -212,8 +212,8 @@ static void against_double(void **unused)
 }
 
 /*
- * Mean squared errors of the unit Gaussian. Those of an independent program are known to ± `by`; four standard errors of
- * ours, over blocks of T numbers, are allowed in addition.
+ * Mean squared errors of the unit Gaussian. Those of an independent program are known to ± `by`; four
+ * standard errors of ours, over blocks of T numbers, are allowed in addition.
  */
 static void gaussian_errors(void **unused)
 {
@@ -251,8 +251,8 @@ static void gaussian_errors(void **unused)
 		free(workspace);
 		sum /= (double)blocks;
 		error = sqrt((squares / (double)blocks - sum * sum) / (double)blocks);
-		print_message("# %s: %.5f ± %.5f, %.3g state updates a second\n", f.name, sum, error, (double)blocks *
-			T * 2 * ldexp(1, f.y) * CLOCKS_PER_SEC / (double)(clock() - start));
+		print_message("# %s: %.5f ± %.5f, %.3g state updates a second\n", f.name, sum, error,
+			(double)blocks * T * 2 * ldexp(1, f.y) * CLOCKS_PER_SEC / (double)(clock() - start));
 		assert_true(sum > ldexp(1, -2 * f.x));
 		if (fabs(sum - rows[i].error) > rows[i].by + 4 * error)
 			fail_msg("%s: %g, expected %g", f.name, sum, rows[i].error);

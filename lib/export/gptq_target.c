@@ -10,6 +10,7 @@
 #include "export/export_scales.h"
 #include "export/folder_target.h"
 #include "model/layer_ref.h"
+#include "num/code_form.h"
 
 enum { WORD = 32, COLUMNS = LINEAR_COLUMNS };
 
@@ -40,7 +41,8 @@ static void check_format(const struct export *e, const struct export_weight *w)
 			"it, --skip-compute with --allow-rounding leaves it out", l->compute.name);
 	if (!f->integers || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
 		REFUSE("is %s, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits; "
-			"--to %s holds it", f->name, f->integers || f->group ? "compressed-tensors" :
+			"--to %s holds it", f->name, code_has_scales(f) ? "gguf" : !code_is_single(f) ? "hf" :
+			f->integers || f->group ? "compressed-tensors" :
 			"compressed-tensors or gguf may hold it, --to hf");
 	if (w->columns * (size_t)f->bits % WORD || w->rows * (size_t)f->bits % WORD)
 		REFUSE("has %zu rows and %zu columns: a row or column of codes of %d bits does not fill "

@@ -222,6 +222,9 @@ static _Noreturn void refuse_resume(const struct resume *r, const char *was, con
 	}
 	if (!path)
 		die("%s: was begun with more inputs; remove it to begin anew", r->part);
+	if (strcspn(was, " ") != strcspn(is, " ") || memcmp(was, is, strcspn(is, " ")))
+		die("%s: was begun with other inputs, %s%.*s in place of %s; remove it to begin anew",
+			r->part, *was ? "a " : "none", (int)strcspn(was, " "), was, path);
 	die("%s: was begun with another %s than %s; remove it to begin anew", r->part, *kind ? kind : "file",
 		path);
 }

@@ -12,15 +12,20 @@ bool quantize_unrotated(const struct layer_ref *layer)
 	return layer->stack && (!layer_ref_row(layer) || layer_ref_projection(layer) == PROJECTION_ROUTER);
 }
 
-/* Whether a layer of the model is rotated. */
-static bool is_rotated(const struct quantize *q, const struct layer_ref *layer)
+/* Whether the method of a layer is one that rotates. */
+static bool asks_rotation(const struct quantize *q, const struct layer_ref *layer)
 {
 	const struct method *m;
 
-	if (!selection_has(q->layers, layer->path) || quantize_unrotated(layer))
+	if (!selection_has(q->layers, layer->path))
 		return false;
 	m = plan_method(q->plan, layer->path);
 	return !m->keep && m->rotates;
+}
+
+static bool is_rotated(const struct quantize *q, const struct layer_ref *layer)
+{
+	return !quantize_unrotated(layer) && asks_rotation(q, layer);
 }
 
 /* The layers that are known of each input: whether they are rotated. */
@@ -29,6 +34,7 @@ struct inputs {
 	const struct filter *f;
 	struct layer_ref *first;	/* [inputs of the model] the first layer that reads it */
 	char **path;			/* of that layer; NULL: none yet */
+	bool asked, rotated;		/* any layer */
 };
 
 /* The input of a layer is rotated once for all layers that read it. */
@@ -54,12 +60,25 @@ static void check_same_input(void *arg, const struct layer_ref *layer, size_t in
 	}
 }
 
+static void note_rotation(void *arg, const struct layer_ref *layer, size_t in)
+{
+	struct inputs *w = arg;
+
+	(void)in;
+	w->asked |= asks_rotation(w->q, layer);
+	w->rotated |= is_rotated(w->q, layer);
+}
+
 void quantize_check_rotations(const struct quantize *q, const struct filter *f)
 {
 	const size_t n = config_inputs(f->config);
-	struct inputs w = { q, f, xalloc(n, sizeof *w.first), xalloc(n, sizeof *w.path) };
+	struct inputs w = { q, f, xalloc(n, sizeof *w.first), xalloc(n, sizeof *w.path), false, false };
 
 	layers_each(f, &(struct selection){ 0 }, check_same_input, &w);
+	layers_each(f, q->layers, note_rotation, &w);
+	if (w.asked && !w.rotated)
+		warn("%s: no layer is rotated: those outside of blocks and those with the input of a router "
+			"never are", input_name(f->in));
 	for (size_t i = 0; i < n; i++)
 		free(w.path[i]);
 	free(w.first), free(w.path);

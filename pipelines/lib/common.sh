@@ -3,8 +3,8 @@
 #
 #   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
 #   arguments MOST ARGUMENT..., enter FOLDER SUMS   the two parts of begin, for a pipeline without a model
-#   calibrate              calib.h5, test.h5, hessian.h5: the Hessians of calib.h5, and reference.h5: model.h5 on
-#                          test.h5, for eval-ppl --reference
+#   texts                  calib.h5, test.h5, and reference.h5: model.h5 on test.h5, for eval-ppl --reference
+#   calibrate              texts, and hessian.h5: the Hessians of calib.h5
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
 #   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
 #                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's,
@@ -198,11 +198,14 @@ tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the 
 	elif is_hdf5 "$2"; then keep "$1" cat "$2"
 	else once "$1" tokenize --model model.h5 "$2"; fi
 }
-calibrate() {
+texts() {
 	tokens calib.h5 "$calib" 1
 	tokens test.h5 "$test" 2
-	step "hessian-accum --tokens calib.h5 $window$limit model.h5 -o hessian.h5"
 	step "eval-ppl --tokens test.h5 $window --as-reference model.h5 -o reference.h5 >reference.tsv"
+}
+calibrate() {
+	texts
+	step "hessian-accum --tokens calib.h5 $window$limit model.h5 -o hessian.h5"
 }
 hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
 measure() {
