@@ -80,17 +80,6 @@ static void check_settings(const struct settings *set)
 		STRIDE_WITHOUT_EFFECT(set->windows.convention) });
 }
 
-/* Plans are measured with keys and values as in the model of --reference. */
-static void check_candidates(const struct part *model, size_t n, struct part *const candidate[n])
-{
-	for (size_t i = 0; i < n; i++) {
-		if (part_number(candidate[i], "/", "shards", 0) > 1)
-			die("%s: is a shard of a model, expected the whole: tensor-join joins shards",
-				part_name(candidate[i]));
-		cache_match(2, (const struct part *const []){ model, candidate[i] });
-	}
-}
-
 static void open_text(struct text *t, const struct settings *set, const struct units *u,
 	const struct config *config)
 {
@@ -210,7 +199,6 @@ int main(int argc, char *argv[])
 		file[c.operands + 2] = part_open(set.costs, "result");
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(
 		c.operands + 3, (const struct part *const *)file, set.force_basis)));
-	check_candidates(model, c.operands, file);
 	config = config_open(model);
 	u = units_of(model, config, c.operands, file, (enum unit_kind)set.by, &set.layers);
 	run(&set, &u, config, hessian, file[c.operands + 2], c.output);

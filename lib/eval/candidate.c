@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "forward/cache.h"
 #include "model/layer.h"
 #include "num/code_form.h"
 #include "num/scale_type.h"
@@ -106,6 +107,14 @@ void candidate_check(const struct part *candidate, const char *path, const struc
 	if (x->input.mode == INPUT_STATIC_MODALITY && !same_inputs(m, x))
 		die("%s: %s: has an input scale for each modality, which no plan of dpq-run makes, expected "
 			"the same in the model of --reference, or one scale", file, path);
+}
+
+void candidate_check_file(const struct part *model, const struct part *candidate)
+{
+	if (part_number(candidate, "/", "shards", 0) > 1)
+		die("%s: is a shard of a model, expected the whole: tensor-join joins shards",
+			part_name(candidate));
+	cache_match(2, (const struct part *const []){ model, candidate });
 }
 
 /* The layer in the model whose layers `list` are those of the candidate. */

@@ -30,6 +30,9 @@ void candidate_check(const struct part *candidate, const char *path, const struc
 void candidate_check_input(const struct part *model, const struct part *candidate, const struct part *other,
 	const struct layer_list *list, const struct layer_ref *layer, const char *wanted);
 
+/* Fatal error if the file is one shard of several, or has another format of keys and values than the model,
+ * with which plans are measured. */
+void candidate_check_file(const struct part *model, const struct part *candidate);
 /* Whether another layer of the block has the same input. */
 bool candidate_shares_input(const struct layer_ref *layer);
 /* Whether two layers, of layer_outline(), have the same rotation of inputs, except for the signs. */

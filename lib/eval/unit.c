@@ -199,6 +199,8 @@ struct units units_of(const struct part *model, const struct config *c, size_t c
 	struct units u = { .model = model, .kind = kind, .candidates = candidates, .candidate = candidate };
 	struct layer_list list = layer_list(model, c, layers), all = { 0 };
 
+	for (size_t i = 0; i < candidates; i++)
+		candidate_check_file(model, candidate[i]);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct layer_ref *l = &list.layer[i];
 
