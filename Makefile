@@ -10,9 +10,10 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 BUILD_PACKAGES := gcc libc6-dev pkg-config libhdf5-dev libopenblas-openmp-dev liblapacke-dev libjansson-dev libgsl-dev nettle-dev libpcre2-dev libutf8proc-dev libpng-dev libjpeg-dev gnuplot-nox
 CHECK_PACKAGES := perl hdf5-tools python3-h5py python3-jinja2 libcmocka-dev cppcheck shellcheck man-db valgrind aspell aspell-en parallel
 
+LIBRARIES := hdf5 jansson gsl nettle libpcre2-8 libutf8proc libpng libjpeg
 BLAS     := $(firstword $(wildcard /usr/lib/*/openblas-openmp))
 CPPFLAGS += -std=c17 -D_GNU_SOURCE -DPTQ_VERSION='"$(VERSION)"' -Ilib \
-	$(shell pkg-config --cflags hdf5 jansson gsl nettle libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
+	$(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null) -I$(subst /usr/lib,/usr/include,$(BLAS))
 # HDF5 and LAPACKE from their archives, if they link: the shared libraries load 36 others (TLS, Kerberos, Fortran), which
 # takes three quarters of a tool's start. The archive of HDF5 1.14 itself needs some of these. SHARED=1 links the shared
 # ones. LAPACK is that of OpenBLAS in both.
@@ -28,7 +29,7 @@ endif
 endif
 HDF5      = $(or $(if $(SHARED),,$(HDF5_A)),$(HDF5_SO))
 LAPACKE   = $(or $(call archive,$(dir $(BLAS))liblapacke.a),-llapacke)
-OTHERS   := $(shell pkg-config --libs jansson nettle libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null)
+OTHERS   := $(shell pkg-config --libs $(filter-out hdf5 gsl,$(LIBRARIES)) 2>/dev/null)
 LDLIBS    = $(HDF5) $(OTHERS) $(LAPACKE) -L$(BLAS) -Wl,-rpath,$(BLAS) -lopenblas -lgsl -lm
 ifdef SAN
 # A CFLAGS of the command line adds to these, and does not replace them.
@@ -104,7 +105,7 @@ PROGRAMS := $(TOOLS:%=bin/%)
 endif
 
 # Missing libraries are named before the compiler runs. After `deps` a second make reads the new paths.
-READY := $(if $(BLAS),$(shell pkg-config --exists hdf5 jansson gsl nettle libpcre2-8 libutf8proc libpng libjpeg 2>/dev/null && echo yes))
+READY := $(if $(BLAS),$(shell pkg-config --exists $(LIBRARIES) 2>/dev/null && echo yes))
 
 # A second make only then: with `make -j2 all build/tests/half` two would write the same files.
 ifeq ($(READY),yes)

@@ -42,17 +42,18 @@ struct settings {
 	struct selection layers, qep_skip;
 };
 
-static void check_dpq(const struct settings *set, unsigned reorder, double qep)
+static void check_dpq(const struct settings *set, unsigned reorder, long group, double qep)
 {
 	if (set->order && (option_given("reorder") || option_given("key")))
 		misuse("--order FILE cannot be combined with --reorder or --key: each specifies an order");
-	option_without_effect(5, (struct option_without_effect[]){
+	option_without_effect(6, (struct option_without_effect[]){
 		{ !set->sequential, WINDOWS_NAMES " compute-type force-tokens memory",
 			"without --sequential" },
 		STRIDE_WITHOUT_EFFECT(set->text.windows.convention),
 		{ set->order, "reorder", "--order" },
 		{ !set->plan && !(qep > 0), "qep-skip", "no --qep" },
-		{ reorder != ORDER_GAR, "key", "--reorder none or full" } });
+		{ reorder != ORDER_GAR, "key", "--reorder none or full" },
+		{ !set->plan && group <= 0, "key", "one group per row" } });
 	if (set->sequential && (set->hessian || set->order))
 		misuse("--sequential replaces --hessian, and --reorder replaces --order");
 	if (set->sequential && !set->text.tokens)
@@ -142,7 +143,7 @@ int main(int argc, char *argv[])
 	struct command c = option_parse(argc, argv, &tool, rows);
 
 	report_open(&report);
-	check_dpq(&set, q.reorder, options.method.qep);
+	check_dpq(&set, q.reorder, options.method.solver.group, options.method.qep);
 	options.no_error = !set.resume && !report_wanted(&report);	/* a resumed run may report it */
 	plan = plan_read(set.plan, rows, &options);
 	const bool rounds = !plan.n && !method_reads_hessian(plan_method(&plan, NULL));

@@ -9,6 +9,7 @@
  * which streams in parallel, also the divergence of the two.
  */
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 #include "base/history.h"
 #include "base/option.h"
@@ -20,6 +21,7 @@
 #include "forward/run.h"
 #include "model/setting.h"
 #include "num/linalg.h"
+#include "text/utf8.h"
 
 static const struct tool tool = {
 	.name = "eval-choice",
@@ -157,6 +159,8 @@ int main(int argc, char *argv[])
 		misuse("--questions FILE is expected");
 	if (set.until && !*set.until)
 		misuse("--until is empty, expected a text");
+	if (set.until && utf8_valid(set.until, strlen(set.until)) < strlen(set.until))
+		misuse("--until is not valid UTF-8");
 	option_without_effect(1, &(struct option_without_effect){ !set.greedy, "until", "no --greedy" });
 
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_CHOICES);

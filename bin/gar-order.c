@@ -38,8 +38,9 @@ int main(int argc, char *argv[])
 	};
 	struct command c = option_parse(argc, argv, &tool, rows);
 
-	option_without_effect(1, &(struct option_without_effect){ reorder.kind != ORDER_GAR, "key group",
-		"--order none or full" });
+	option_without_effect(2, (struct option_without_effect[]){
+		{ reorder.kind != ORDER_GAR, "key group", "--order none or full" },
+		{ reorder.group <= 0, "key", "one group per row" } });
 
 	struct filter f = filter_open(c.operand[0], "hessian", c.output, "order");
 

@@ -42,7 +42,7 @@ int main(int argc, char *argv[])
 
 	report_open(&report);
 	if (!strcmp(c.operand[0], "-"))
-		misuse("standard input is no folder, expected a folder or a GGUF file");
+		misuse("standard input is not a folder, expected a folder or a GGUF file");
 	out = output_open(c.output, "model");
 	import_model(out, c.operand[0], basis, &report);
 	report_close(&report);

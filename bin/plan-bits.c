@@ -69,7 +69,7 @@ static void check_settings(const struct settings *set)
 	if (!set->reference)
 		misuse("--reference MODEL is expected");
 	if (!option_given("target-bits") == !option_given("target-size"))
-		misuse("one of --target-bits and --target-size is expected");
+		misuse("exactly one of --target-bits and --target-size is expected");
 	if (!set->tokens && !set->costs)
 		misuse("--tokens FILE is expected, or --costs FILE of an earlier run");
 	if (set->hessian && set->by != UNIT_LAYER)
@@ -164,7 +164,7 @@ int main(int argc, char *argv[])
 	struct settings set = { 0 };
 	const struct option_row rows[] = {
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL", "the model, not quantized" },
-		{ 0, "target-bits", OPTION_REAL(&set.target_bits), "B", "at most B bits a weight",
+		{ 0, "target-bits", OPTION_REAL(&set.target_bits), "B", "at most B bits per weight",
 			.min = 0, .max = 64 },
 		{ 0, "target-size", OPTION_SIZE(&set.target_size), "BYTES", "at most BYTES for the model" },
 		{ 0, "by", OPTION_CHOICE(&set.by, unit_kinds), NULL, "layers that have the same format",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits a weight, in one plot
+# frontier.sh [MODEL [TEST [CALIBRATION]]] -- what is best at B bits? Methods at 2 to 8 bits per weight, in one plot
 #
 # Methods read the same Hessians; the sequential ones and the packages make their own. Weights are in groups of
 # PTQ_GROUP (64) with scales in f16; in row 2-rows of gptq, of about 2 bits, a row is a group; e8p and trellis have one
@@ -23,7 +23,7 @@
 # Columns. rotation: two-sided if each layer is rotated on both sides (--layer-rotation). Inputs of dpq then have a
 # scale for each token, not a static one. Row 2-rows, 8 bits, rtn from 5 on, and models of others have no rotation.
 # kl_delta, nll_delta: paired differences from gptq without rotation whose codes have as many bits, with standard errors
-# over windows. kl_times_gptq: KL over that of gptq without rotation at as many bits a weight (lib/frontier.awk).
+# over windows. kl_times_gptq: KL over that of gptq without rotation at as many bits per weight (lib/frontier.awk).
 # seconds, MiB: processor time and peak memory of the tool that quantizes, with its calibration in sequential methods
 # and in packages, and the import of modules in packages; awq-scale, plan-bits and the GPTQ before eora do not count.
 # bits_a_weight: of codes, scales, zero points, signs and branches.

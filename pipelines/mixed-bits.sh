@@ -34,7 +34,7 @@ for by in block layer; do for bits in 3 4 5; do
 done; done
 run_steps
 
-row() {	# row COLUMNS RUN BASE: with the bits a weight and the prediction, means over draws
+row() {	# row COLUMNS RUN BASE: with the bits per weight and the prediction, means over draws
 	local files bits predicted=-
 	case $2 in
 		uint*) bits=$(bits_of "$2") ;;

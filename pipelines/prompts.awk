@@ -74,7 +74,7 @@ BEGIN {
 	cut("{")
 	while (!next_is("}")) { name = text(); cut(":"); value(name); if (!next_is("}")) cut(",") }
 	if (!(("choices", list["gold"] + 1) in list) || !("context" in list))
-		fail("is no question with a context and a gold choice")
+		fail("is not a question with a context and a gold choice")
 	for (i = 1; what == "images" && i <= list["images"]; i++) print list["images", i]
 	if (what == "texts") printf "%s%s\036", list["context"], list["choices", list["gold"] + 1]
 	written++

@@ -50,11 +50,11 @@ case ${operands[0]-} in
 		digest=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818
 		grids='a file of 4 to 8 bits, on grids of 16 and 32 columns' ;;
 	'') fail 2 'MODEL is expected: smollm2 or gemma3' ;;
-	*) fail 2 "${operands[0]}: is no model of this script, which are smollm2 and gemma3" ;;
+	*) fail 2 "${operands[0]}: is not a model of this script, which are smollm2 and gemma3" ;;
 esac
 pipeline=$here/${operands[1]:-dpq-table4}.sh
 [[ ${operands[1]-} != */* && -x $pipeline && $(sed -n 2p "$pipeline") = *'[MODEL'* ]] ||
-	fail 2 "${operands[1]}: is no pipeline of $here that reads a model"
+	fail 2 "${operands[1]}: is not a pipeline of $here that reads a model"
 [ "$form ${operands[0]}" != 'rotated gemma3' ] || fail 2 '--as rotated: gemma3 cannot be rotated; --help says why'
 for file in "${operands[@]:2}"; do [ -z "$file" ] || readable "$file"; done
 folder=${PTQ_RESULTS:-results}/${operands[0]}

@@ -151,7 +151,7 @@ no 'ulimit -f: the result has the name of an existing file' 1 'cannot write: Fil
 is '... which is unchanged' "$(cat out/r) $(ls -A out)" 'before r'
 rm out/r
 mkfifo fifo
-no 'a GGUF file with the name of a named pipe' 1 'fifo: is no regular file' model-export -q --to gguf -o fifo model.h5
+no 'a GGUF file with the name of a pipe' 1 'fifo: is not a regular file' model-export -q --to gguf -o fifo model.h5
 ok '... which is unchanged' test -p fifo
 if unshare -m true 2>/dev/null; then
 	mkdir small

@@ -20,6 +20,7 @@
 #include "forward/logits.h"
 #include "forward/windows.h"
 #include "io/part.h"
+#include "logits.h"
 #include "model/tokens.h"
 #include "num/linalg.h"
 
@@ -130,15 +131,7 @@ static struct model open_model(const char *name)
 
 static float *all_logits(const struct model *m, const struct windows *w)
 {
-	struct forward *f = forward_open(&m->config, &m->execution, w, SIZE_MAX);
-	struct head head = head_read(m->part, &m->config, &m->execution, false);
-	float *y = xalloc(w->rows * m->config.vocab, sizeof *y);
-
-	assert_true(forward_part(f, m->part, NULL));
-	logits_of(f, &head, 0, w->rows, (float (*)[m->config.vocab])y);
-	head_free(&head);
-	forward_close(f);
-	return y;
+	return logits_of(m->part, &m->config, &m->execution, w, SIZE_MAX, NULL);
 }
 
 /* The largest difference of a logit, relative to the largest logit, over n tokens of these kinds. */

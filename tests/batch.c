@@ -23,6 +23,7 @@
 #include "forward/rotary.h"
 #include "forward/windows.h"
 #include "io/part.h"
+#include "logits.h"
 #include "num/linalg.h"
 
 static struct random_stream stream;
@@ -453,15 +454,7 @@ static void close_reference(struct reference *r)
 
 static float *all_logits(const struct reference *r, const struct windows *w)
 {
-	struct forward *f = forward_open(&r->config, &r->execution, w, SIZE_MAX);
-	struct head head = head_read(r->part, &r->config, &r->execution, false);
-	float *y = xalloc(w->rows * r->config.vocab, sizeof *y);
-
-	assert_true(forward_part(f, r->part, NULL));
-	logits_of(f, &head, 0, w->rows, (float (*)[r->config.vocab])y);
-	head_free(&head);
-	forward_close(f);
-	return y;
+	return logits_of(r->part, &r->config, &r->execution, w, SIZE_MAX, NULL);
 }
 
 /* For rows of float32 sums in another order, relative to the largest logit. */

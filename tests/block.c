@@ -51,10 +51,7 @@ static const struct variant {
 		1, 0, DIM, 0, .plain = false },
 	{ "a norm after the MLP", { .norm = { [AFTER_MLP] = "b" }, .parallel = true },
 		1, 0, DIM, 0, .plain = false },
-	{ "norms of heads", { .head_norm_kind = HEAD_NORM_EACH, .head_norm = { "q", "k" } },
-		1, 0, DIM, 0, .plain = false },
-	{ "norms of all heads", { .head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" } },
-		1, 0, DIM, 2, .plain = false },
+	{ "norms of heads", { .head_norm = { "q", "k" } }, 1, 0, DIM, 2, .plain = false },
 	{ "rotary positions on a part of the head", { .norm_kind = NORM_LAYER }, 1, 0, 4, 0, .plain = false },
 	{ "no rotary positions", { .norm_kind = NORM_LAYER }, 1, 0, 0, 0, .plain = true },
 	{ "interleaved pairs", { .rotary_interleaved = true }, 1, 0, DIM, 0, .plain = false },
@@ -68,7 +65,7 @@ static const struct variant {
 		0.5, 1.5, DIM, 4, .plain = false },
 	{ "norms after the sums", { .before_key = "before" }, 1, 0, DIM, 0, .plain = true },
 	{ "all of it", { .norm_kind = NORM_LAYER, .parallel = true,
-		.head_norm_kind = HEAD_NORM_ALL, .head_norm = { "q", "k" }, .rotary_interleaved = true,
+		.head_norm = { "q", "k" }, .rotary_interleaved = true,
 		.norm = { [AFTER_ATTENTION] = "a", [AFTER_MLP] = "b" } }, 0.7, 2, 4, 5, .plain = false },
 	{ "experts", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0, .mixture = true },
 	{ "experts, shares of one", { .norm_kind = NORM_RMS }, 1, 0, DIM, 0,
@@ -172,11 +169,6 @@ static void write_norm(struct output *out, const struct stack *s, const char *na
 		write_random(out, name, "bias", 0, n);
 }
 
-static size_t width_of_head_norm(const struct stack *s, int of)
-{
-	return (s->arch->head_norm_kind == HEAD_NORM_EACH ? 1 : of ? KV : HEADS) * DIM;
-}
-
 static struct part *write_block(const struct stack *s, size_t hadamard)
 {
 	char path[] = "/tmp/ptq-block-XXXXXX";
@@ -189,7 +181,7 @@ static struct part *write_block(const struct stack *s, size_t hadamard)
 	for (int i = 0; i < NORM_POSITIONS; i++)
 		write_norm(out, s, s->arch->norm[i], HIDDEN);
 	for (int i = 0; i < 2; i++)
-		write_norm(out, s, s->arch->head_norm[i], width_of_head_norm(s, i));
+		write_norm(out, s, s->arch->head_norm[i], DIM);
 	for (const struct linear_row *l = s->arch->linear; l->name; l++)
 		for (size_t e = 0; e < stack_copies(s, l); e++) {
 			char *name = expert_name(l->name, e);
@@ -343,8 +335,8 @@ static void plain_qkv(const struct part *part, const struct stack *s, struct kee
 	plain_linear(part, "k_proj", K, HIDDEN, k, x);
 	plain_linear(part, "v_proj", K, HIDDEN, v, x);
 	for (int i = 0; i < 2 && s->arch->head_norm[0]; i++)
-		for (size_t at = 0, n = width_of_head_norm(s, i); at < (i ? K : Q); at += n)
-			plain_norm(part, s, s->arch->head_norm[i], n, (i ? k : q) + at);
+		for (size_t at = 0; at < (i ? K : Q); at += DIM)
+			plain_norm(part, s, s->arch->head_norm[i], DIM, (i ? k : q) + at);
 	plain_rotate(s, HEADS, position, q);
 	plain_rotate(s, KV, position, k);
 	plain_keep(keep, q, k, v);

@@ -106,7 +106,7 @@ for o in 5 '["x"]' '{"name": "default"}' '{"name": "default", "template": 5}' '{
 	damaged "[{\"name\": \"x\", \"template\": \"x\"}, $o]" \
 		': number 1 is not an object with the texts name and template'
 done
-damaged '"a\u0000b"' ' is no text: it has a NUL'
+damaged '"a\u0000b"' ' is not a text: it has a NUL'
 damaged '[{"name": "x", "template": "1"}, {"name": "x", "template": "2"}]' \
 	": two templates are called 'x', expected one" --template x
 py put bare chat_template.jinja file

@@ -149,7 +149,7 @@ codes --storage uint4 -g 4 --scale-dtype bf16 llama-gqa.h5 -o fit.h5
 ct -q --dtype bf16 -o fit fit.h5
 ok 'scales that fit the dtype' py packed fit.h5 fit
 no 'scales that do not fit the dtype' 1 \
-	'down_proj: the scale .* of row 0, group 0, is no number of f16; .*--scale-dtype f16' \
+	'down_proj: the scale .* of row 0, group 0, is not a number of f16; .*--scale-dtype f16' \
 	ct --dtype f16 -o no uint4.h5
 warns '... are rounded with --allow-rounding' 'rounding changed weights, most model.layers.[01].*_proj: by 0.00' \
 	ct --dtype bf16 --allow-rounding --report report.tsv -o rounded uint4.h5

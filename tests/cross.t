@@ -98,7 +98,7 @@ no 'a pair of another basis' 1 'other-basis.h5: .*basis' run --pair other-basis.
 cp $llama cut.h5; py remove cut.h5 model/layers/1
 warns 'a quantized pair' 'q.h5: /model/layers/0/.*: is quantized; --pair expects the unquantized model' \
 	run --pair q.h5 --layers '*' $llama -o t-c.h5
-no 'a pair that lacks a block' 1 'cut.h5: is another model than q.h5: it has 4 parts, expected 5' \
+no 'a pair that lacks a block' 1 'cut.h5: is of another model than q.h5: it has 4 parts, expected 5' \
 	run --pair cut.h5 q.h5 -o no.h5
 ok 'no file is left' sh -c '! ls ./*.tmp no.h5 2>/dev/null | grep .'
 done_testing

@@ -33,7 +33,7 @@ echo '* paths=2' >paths.plan
 ok '... in a plan' dpq-run --hessian hess.h5 --plan paths.plan layer.h5 -o y.h5
 dpq-run -q --hessian hess.h5 --paths 2 layer.h5 -o x.h5
 ok '... is that option' same x.h5 y.h5 a/codes a/scale
-no '... no power of two' 2 '--paths: 3 is no power of two, expected 1, 2, 4, 8 or 16' \
+no '... no power of two' 2 '--paths: 3 is not a power of two, expected 1, 2, 4, 8 or 16' \
 	dpq-run --hessian hess.h5 --paths 3 layer.h5
 no '... too many' 2 '--paths' dpq-run --hessian hess.h5 --paths 32 layer.h5
 warns '... without compensation' 'without effect here: --paths .--compensate none.' \
@@ -351,6 +351,14 @@ done
 
 dpq-run -q --compensate none --layers '*/q_proj' --layers '!*/1/*' "$model" -o x.h5
 is '--layers' "$(h5ls -r x.h5 | grep -c codes)" 1
+warns '... a pattern that matches nothing' "--layers '!\\*/9/\\*' matches no layer" \
+	dpq-run --compensate none --layers '*/q_proj' --layers '!*/9/*' "$model" -o x.h5
+warns 'one weight of embedding and output layer' '/model/embed_tokens: embedding and output layer share one weight' \
+	dpq-run --compensate none --group 8 --layers '*/embed_tokens' "$top/tests/ref/llama-tied.h5" -o x.h5
+warns '--key with one group per row' 'without effect here: --key \(one group per row\)' \
+	dpq-run --key mean --group channel --hessian mh.h5 "$model" -o x.h5
+stats() { dpq-run -q --compensate none --group "$1" "$model" | tensor-stats -q; }
+is '--group with a suffix' "$(stats 1K)" "$(stats 1024)"
 
 # errors: one line, and no file is left
 run() { dpq-run -q "$@" -o bad.h5; }

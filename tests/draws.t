@@ -117,7 +117,7 @@ touch stamp
 ok 'a second run' env PTQ_DRAWS=3 "$p" m.h5
 is '... makes only table and plot' "$(find "$three" -type f -newer stamp ! -path '*/.steps/*' ! -name usage.tsv |
 	sed 's/.*\///' | sort | xargs)" 'table4.svg table4.tsv'
-ok 'branches, with bits a weight' env PTQ_DRAWS=2 PTQ_RANKS='1 2' "$top/pipelines/fbquant-ranks.sh" m.h5
+ok 'branches, with bits per weight' env PTQ_DRAWS=2 PTQ_RANKS='1 2' "$top/pipelines/fbquant-ranks.sh" m.h5
 is '... all rows have all columns' "$(awk -F '\t' '
 	NR == 1 { n = NF } NF != n || !($3 > 2 && $3 < 9) && NR > 1 { exit 1 } END { print NR - 1, n }' \
 	results/fbquant/*/ranks.tsv)" '11 22'

@@ -176,6 +176,7 @@ for how in default Haswell; do
 	is "of equal choices the first counts, kernels of $how" "$(sed -n '$p' x | cut -f 2,3,5,7 | xargs)" '4 0 0 0'
 done
 no 'an empty --until' 2 '--until is empty' run --greedy --until '' $m
+no 'an --until that is not UTF-8' 2 '--until is not valid UTF-8' run --greedy --until "$(printf 'a\377')" $m
 warns '--until without --greedy' '--until .no --greedy.' run --until x $m
 warns '--special without a tokenizer' '--special .ids are bytes.' run --special $m
 many='once on once on once on once on once on once on'

@@ -16,6 +16,8 @@ is 'one draw has no verdict' "$(eval-compare hand-1.h5 zero.h5 | sed -n 3p | xar
 	'nll_delta 2 0.57735 - - 0.57735 - - 1 3'
 is 'a method and itself: no difference, no verdict' "$(eval-compare hand-?.h5 hand-?.h5 | sed -n 3p | xargs)" \
 	'nll_delta 0 0 - 0 0 - - 2 3'
+warns 'two files for all draws' 'hand-1.h5 and zero.h5 are given 2 times' \
+	eval-compare hand-1.h5 hand-1.h5 zero.h5 zero.h5
 is 'another confidence' "$(eval-compare --confidence 0.5 hand-1.h5 hand-2.h5 zero.h5 zero.h5 | sed -n 3p | cut -f8)" yes
 
 # real records: five draws of a method and of its base; windows of unequal lengths
@@ -28,6 +30,9 @@ ok 'calibrated draws' sh -c 'for k in 1 2 3 4 5; do
 	done
 done' sh "$model"
 eval-compare full-?.h5 none-?.h5 >a
+warns 'draws in another order' \
+	'full-1.h5 and none-2.h5 are of different draws \(--random-windows 1 and 2\)' \
+	eval-compare full-1.h5 full-2.h5 none-2.h5 none-1.h5
 is 'all numbers' "$(cut -f1 a | xargs)" 'number nll nll_rise kl nll_delta kl_delta'
 ok '... are those of numpy' py numbers
 is '... windows of unequal numbers of targets' "$(py lengths)" '19 1'
@@ -75,9 +80,9 @@ no '... fewer' 1 'less.h5: /question/acc' eval-compare right-1.h5 less.h5
 no '... and a text' 1 'right-1.h5: is of questions, unlike hand-1.h5: expected records of one tool' \
 	eval-compare hand-1.h5 right-1.h5
 no '... and the other way round' 1 'hand-1.h5: is of no questions, unlike right-1.h5' eval-compare right-1.h5 hand-1.h5
-no 'a result that is no record' 1 'r.h5: is no record of eval-ppl, eval-choice or eval-generate' eval-compare r.h5 r.h5
+no 'not a record' 1 'r.h5: is not a record of eval-ppl, eval-choice or eval-generate' eval-compare r.h5 r.h5
 cp hand-1.h5 kept.h5
-no '-o names a record that is read' 1 'kept.h5: is an input that holds a result, the result would destroy it' \
+no '-o names a record that is read' 1 'kept.h5: is an input \(result\), the result would destroy it' \
 	eval-compare kept.h5 zero.h5 -o kept.h5
 ok '... which stays' cmp kept.h5 hand-1.h5
 

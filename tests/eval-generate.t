@@ -114,7 +114,7 @@ eval-choice -q --questions choices.jsonl llama-gqa.h5 -o choices.h5 >x
 no 'a record of another tool' 1 'choices.h5: is not a record of eval-generate: /question/tokens is missing' \
 	run --paired choices.h5 speaker.h5
 py generation other.h5 '{"eos_token_id": "x"}'
-no 'an end that is no id' 1 "other.h5: /generation_config: 'eos_token_id' is not an id" ends other.h5
+no 'an end that is not an id' 1 "other.h5: /generation_config: 'eos_token_id' is not an id" ends other.h5
 py generation other.h5 '{'
 no 'a generation_config that is no JSON' 1 'other.h5: /generation_config: is not a JSON object' ends other.h5
 warns '--special without a tokenizer' '--special .ids are bytes.' run --special speaker.h5

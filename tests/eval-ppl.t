@@ -168,7 +168,8 @@ no 'an id beyond the vocabulary' 1 'high.h5: /tokens: id 61 at 1 ' eval-ppl --ct
 no 'a negative id' 1 'neg.h5: /tokens: id -1 at 1 ' eval-ppl --ctx 2 --tokens neg.h5 "$model"
 no 'too few ids' 1 'short.h5: /tokens: 3 ids do not fill' run --tokens short.h5 "$model"
 no '--convention bos without a BOS' 1 'no-bos.h5: /tokens: attribute bos_id is missing' run --tokens no-bos.h5 "$model"
-no 'an unknown architecture' 1 "arch.h5: /config: unknown model_type 'odd'; known are llama" run --tokens t.h5 arch.h5
+no 'an unknown architecture' 1 "arch.h5: /config: unknown model_type 'odd', expected one of llama" \
+	run --tokens t.h5 arch.h5
 no 'rotary scaling' 1 \
 	"rope.h5: /config: rotary scaling 'yarn' is not supported, expected default, linear, llama3 or longrope" run \
 	--tokens t.h5 rope.h5
@@ -216,7 +217,7 @@ no 'no scale' 1 "scale.h5: $up/scale: is missing" run --tokens t.h5 scale.h5
 no 'zeros of another shape' 1 "zero.h5: $up/zero: has shape" run --tokens t.h5 zero.h5
 no 'a negative scale' 1 "minus.h5: $up/scale: holds -1" run --tokens t.h5 minus.h5
 no 'no group size' 1 "group.h5: $up: attribute group" run --tokens t.h5 group.h5
-no 'an unknown storage format' 1 "format.h5: $up: attribute storage 'int99' is no number format" \
+no 'an unknown storage format' 1 "format.h5: $up: attribute storage 'int99' is not a number format" \
 	run --tokens t.h5 format.h5
 no 'an unknown activation mode' 1 "act.h5: $up: attribute act_mode 'odd' is not known" run --tokens t.h5 act.h5
 no 'an activation format with a zero point' 1 \

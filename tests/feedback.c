@@ -101,6 +101,17 @@ static void minus(const struct problem *p, size_t r, const double *a, const doub
 		}
 }
 
+static double trace_of(const struct problem *p, const double *d)	/* tr(D H Dᵀ) */
+{
+	double y = 0;
+
+	for (size_t i = 0; i < p->m; i++)
+		for (size_t j = 0; j < p->n; j++)
+			for (size_t k = 0; k < p->n; k++)
+				y += d[i * p->n + j] * (double)p->h[j * p->n + k] * d[i * p->n + k];
+	return y;
+}
+
 /* tr(Δ H Δᵀ)/mean(diag H), Δ = W - B A - q */
 static double loss_of(const struct problem *p, size_t r, const double *a, const double *b, const double *q)
 {
@@ -110,10 +121,7 @@ static double loss_of(const struct problem *p, size_t r, const double *a, const 
 	minus(p, r, a, b, d);
 	for (size_t i = 0; i < m * n; i++)
 		d[i] -= q[i];
-	for (size_t i = 0; i < m; i++)
-		for (size_t j = 0; j < n; j++)
-			for (size_t k = 0; k < n; k++)
-				y += d[i * n + j] * (double)p->h[j * n + k] * d[i * n + k];
+	y = trace_of(p, d);
 	for (size_t j = 0; j < n; j++)
 		mean += (double)p->h[j * n + j] / (double)n;
 	free(d);
@@ -212,9 +220,21 @@ static double plain(const struct problem *p, const struct feedback *f, double *a
 	return loss;
 }
 
+static double whole_of(const struct problem *p)
+{
+	double *w = xalloc(p->m * p->n, sizeof *w), y;
+
+	for (size_t i = 0; i < p->m * p->n; i++)
+		w[i] = (double)p->w[i];
+	y = trace_of(p, w);
+	free(w);
+	return y;
+}
+
 static struct feedback_layer run(const struct problem *p, const struct feedback *f)
 {
 	struct feedback_layer l = { .weight = &p->linear, .settings = f, .name = "layer", .h = p->h,
+		.whole = whole_of(p),
 		.a = xalloc(f->rank * p->n, sizeof(float)), .b = xalloc(p->m * f->rank, sizeof(float)) };
 	void *workspace = xalloc(feedback_workspace(&l), 1);
 

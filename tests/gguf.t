@@ -122,8 +122,8 @@ bad magic 'is not a GGUF file: it does not begin with GGUF'
 bad version1 'is GGUF of version 1, expected 2 or 3'
 bad version4 'is GGUF of version 4, expected 2 or 3'
 bad big 'is a GGUF file for big-endian machines'
-bad kinds "general.architecture: is 'mamba', known are llama, qwen2, "
-bad no-kind 'general.architecture: is missing, known are llama'
+bad kinds "general.architecture: is 'mamba', expected one of llama, qwen2, "
+bad no-kind 'general.architecture: is missing, expected one of llama'
 bad adapter "general.type: is 'adapter', expected 'model'"
 bad split 'split.count: is one of 3 files of a model'
 bad quant 'general.quantization_version: is 1, expected 2'
@@ -146,8 +146,8 @@ bad overlap 'needs [0-9]* bytes of data, only [0-9]* precede the next tensor or 
 bad rank 'a: has 5 dimensions, expected at most 4'
 bad overflow 'token_embd.weight: the shape overflows'
 bad large 'token_embd.weight: needs 137438953472 bytes of data, '
-bad stored 'blk.0.attn_q.weight: is stored as IQ4_XS, known are F32, F16, BF16, Q4_0, .*, Q6_K, IQ4_NL, MXFP4$'
-bad unknown 'token_embd.weight: is stored as type 77, known are F32'
+bad stored 'blk.0.attn_q.weight: is stored as IQ4_XS, expected one of F32, F16, BF16, Q4_0, .*, Q6_K, IQ4_NL, MXFP4$'
+bad unknown 'token_embd.weight: is stored as type 77, expected one of F32'
 bad row 'blk.0.attn_q.weight: has rows of 33 numbers, Q8_0 has blocks of 32'
 bad missing 'model.layers.1.mlp.up_proj.weight: is missing, a LlamaForCausalLM needs it'
 bad shape 'model.layers.1.mlp.up_proj.weight: its shape is not the \[44, 32\]'
@@ -167,9 +167,9 @@ bad value-length 'llama.attention.value_length: is 4, expected the length of key
 bad rotary 'llama.rope.dimension_count: is 4, a LlamaForCausalLM rotates all 8 channels'
 bad yarn "llama.rope.scaling.type: rotary scaling 'yarn' is not supported"
 bad longrope "rope_factors_long.weight: rotary scaling 'longrope' is not supported"
-bad experts "general.architecture: is 'gpt2' with experts, known are llama, "
+bad experts "general.architecture: is 'gpt2' with experts, expected one of llama, "
 for f in stack flat hollow; do bad $f 'blk.0.ffn_up_exps.weight: is not a stack of the matrices of 4 experts'; done
-bad stored-stack 'blk.0.ffn_up_exps.weight: is stored as Q2_K, known are F32'
+bad stored-stack 'blk.0.ffn_up_exps.weight: is stored as Q2_K, expected one of F32'
 bad phi3-short 'rope_factors_short.weight: is missing, or not 4 numbers of type F32'
 bad phi3-none 'rope_factors_short.weight: is missing'
 bad phi3-yarn "phi3.rope.scaling.type: rotary scaling 'yarn' is not supported, expected none, linear or longrope"
@@ -191,7 +191,7 @@ bad neox-none 'gptneox.rope.dimension_count: is 0, expected 1 to the 8 channels'
 bad neox-wide 'gptneox.rope.dimension_count: is 9, expected 1 to the 8 channels'
 bad neox-apart 'gptneox.attention.head_count_kv: is 1, a GPTNeoXForCausalLM needs the number of heads, 3'
 bad neox-heads 'query_key_value.weight: its shape is not the \[72, 24\]'
-bad tok-kind "tokenizer.ggml.model: 'bert' is not known; known are gpt2, llama"
+bad tok-kind "tokenizer.ggml.model: 'bert' is not known, expected one of gpt2, llama"
 bad tok-none 'tokenizer.ggml.tokens: is missing'
 bad tok-empty 'tokenizer.ggml.tokens: is empty'
 bad tok-type 'tokenizer.ggml.tokens: is an array of i32, expected an array of strings'
@@ -209,14 +209,14 @@ bad tok-unk 'tokenizer.ggml.unknown_token_id: is 61, expected an id from 0 to 60
 bad tok-bos 'tokenizer.ggml.bos_token_id: is -1, expected an id'
 bad tok-no-bos 'tokenizer.ggml.add_bos_token: is true, but tokenizer.ggml.bos_token_id is missing'
 bad tok-more 'model.embed_tokens.weight: its shape is not the \[62, 32\]'
-bad bpe-pre "tokenizer.ggml.pre: 'odd' is not known; known are default, gpt-2, "
+bad bpe-pre "tokenizer.ggml.pre: 'odd' is not known, expected one of default, gpt-2, "
 bad bpe-no-merges 'tokenizer.ggml.merges: is missing'
 bad bpe-merge 'tokenizer.ggml.merges: number 1 is not two texts with a space'
-bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is no token"
-bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is no token"
+bad bpe-part "tokenizer.ggml.merges: number 0: 'ac', or a part of it, is not a token"
+bad bpe-whole "tokenizer.ggml.merges: number 0: 'ba', or a part of it, is not a token"
 bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'
 bad bpe-eos 'tokenizer.ggml.add_eos_token: is true, but tokenizer.ggml.eos_token_id is missing'
-no 'a result with the name of the input' 1 'llama-gqa.gguf: is an input that holds no model' \
+no 'a result with the name of the input' 1 'llama-gqa.gguf: is an input \(no model\)' \
 	model-import -q llama-gqa.gguf -o llama-gqa.gguf
 no 'a vocabulary without tensors' 1 'only-words.gguf: model.embed_tokens.weight: is missing' \
 	model-import -q only-words.gguf -o no.h5

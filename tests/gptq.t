@@ -81,7 +81,7 @@ ok 'the language model of a vision-language model' py dequantized sees sees-plai
 # Scales that f16 cannot store.
 dpq-run -q --compensate none --storage int4 -g 16 --layers "$blocks" llama.h5 -o f32.h5
 no 'scales that f16 rounds' 1 \
-	'_proj: the scale .* of row 0, group 0, is no number of f16; --to compressed-tensors .*--scale-dtype f16' \
+	'_proj: the scale .* of row 0, group 0, is not a number of f16; --to compressed-tensors .*--scale-dtype f16' \
 	gptq -o no f32.h5
 warns '... are rounded with --allow-rounding' 'rounding changed weights, most model.layers.[01].*_proj: by 0.000' \
 	gptq --allow-rounding --report report.tsv -o rounded f32.h5

@@ -105,7 +105,7 @@ no 'no --tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
 for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int9:int8 e5m3:e4m3 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
-no 'an unknown format, with no similar one' 2 "no format 'e8m8'; known are" dpq-run --storage e8m8
+no 'an unknown format, with no similar one' 2 "no format 'e8m8', expected one of" dpq-run --storage e8m8
 for v in e4m3:e4m3fn e5m2:e5m2ieee; do
 	warns "format ${v%:*} is not FP8" "FP8 of hardware is ${v#*:}" \
 		dpq-run --compensate none --storage "${v%:*}" model.h5 -o out/r
@@ -260,7 +260,7 @@ warns 'tokens of another tokenizer' 'made by another tokenizer' eval-ppl --token
 warns 'tokens without attributes' 'no BOS is put before the text' eval-ppl --tokens bare.h5 --ctx 8 model.h5
 eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 >one; eval-ppl -q --tokens true.h5 --ctx 8 model.h5 >true
 ok 'an attribute True of h5py is 1' cmp one true
-refused half 'attribute vocab is no size' of_tokens
+refused half 'attribute vocab is not a size' of_tokens
 refused wide 'holds int64 values that do not fit int32' of_tokens
 refused minus 'is not in the model.s vocabulary' of_tokens
 refused real 'is f32, expected int32' of_tokens
@@ -288,7 +288,7 @@ refused few-modalities '/modality: has shape' switched
 refused real '/tokens: is f32, expected int32' switched
 refused skew 'hessian: is not symmetric: row and column 1' of_hessian
 ok 'inputs whose squares are below the least float' of_hessian faint.h5
-refused beyond 'hessian: is no sum of products: an element of row 1 exceeds' of_hessian
+refused beyond 'hessian: is not a sum of products: an element of row 1 exceeds' of_hessian
 refused nan-hessian 'holds a number that is not finite' of_hessian
 refused small-hessian 'has shape' of_hessian
 refused no-count 'count: is not positive' of_hessian
@@ -348,7 +348,8 @@ for v in zero nan inf minus; do refused nv-$v 'scale_tensor: holds .*, expected 
 refused nv-tiny 'scale_tensor: is 1e-38, by which scales overflow or become zero' of_model
 refused nv-two 'scale_tensor: has shape .2., expected .1.' of_model
 refused bf-odd 'which is not a number of bf16' of_model
-refused bf-word "attribute scale_dtype 'bfloat16' is not known; known are f32, bf16, f16, e8m0, e4m3fn, u8" of_model
+refused bf-word "attribute scale_dtype 'bfloat16' is not known, expected one of f32, bf16, f16, e8m0, e4m3fn, u8" \
+	of_model
 refused bf-number 'attribute scale_dtype is not one text' of_model
 ok 'scales without attribute scale_dtype are floats' of_model bf-left.h5
 refused half-large 'holds 65536, which is not a number of f16' of_model
@@ -488,7 +489,7 @@ for c in 'dpq-run -q --group 4 --sequential --tokens tokens.h5 --ctx 8 model.h5 
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o tokens.h5' \
 	'eval-ppl -q --tokens tokens.h5 --ctx 8 model.h5 -o model.h5' 'tokenize --bytes text -o text'; do
 	before=$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)
-	no "${c%% *}: a result with the name of an input of another kind" 1 'is an input that holds' $c
+	no "${c%% *}: a result with the name of an input of another kind" 1 'is an input \(' $c
 	is '... which is unchanged' "$(cat hessian.h5 tokens.h5 model.h5 text | sha256sum)" "$before"
 done
 cp model.h5 own.h5

@@ -55,7 +55,7 @@ with() { no "$1" 1 "$3" env MODEL="$2" sh -c 'images-import -q --model $MODEL.h5
 with 'a model without a processor' none 'none.h5: /processor: is missing'
 with 'a model without a config' bare '/config: is missing; a model needs its config.json'
 with 'a model without an encoder' text-model '/config: is not of a vision-language model'
-with 'an unknown encoder' tower "unknown model_type 'vit'; known are clip_vision_model"
+with 'an unknown encoder' tower "unknown model_type 'vit', expected one of clip_vision_model"
 with 'an unknown strategy' strategy "'vision_feature_select_strategy' is 'last', expected default or full"
 with 'a size that does not fit the encoder' side \
 	'a.png: side.h5: /processor: makes 16 x 16 pixels of an image of 13 x 11; the encoder needs 20 x 20'

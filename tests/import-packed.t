@@ -92,7 +92,7 @@ wrong 'a packed layer in the list ignore' 'up_proj: is stored packed, but is in 
 wrong 'a layer in no group' 'down_proj: is stored packed, but is in no group' int4 group targets '["re:.*q_proj$"]'
 wrong 'an invalid pattern' 'PCRE2 refuses the pattern' int4 group targets '["re:("]'
 wrong 'a number in place of a list' 'ignore: expected a list of names' int4 config ignore 3
-wrong 'an unknown method' "quant_method 'x' is not known; known are" int4 config quant_method '"x"'
+wrong 'an unknown method' "quant_method 'x' is not known, expected one of" int4 config quant_method '"x"'
 wrong 'an unknown format' "format is 'marlin-24', expected one of pack-quantized" int4 group format '"marlin-24"'
 wrong 'an invalid version' "version is 'new', expected one like" int4 config version '"new"'
 wrong 'weights that are not packed yet' \

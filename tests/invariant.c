@@ -112,8 +112,7 @@ static void fill(struct model *m)
 	for (size_t i = 0; i < m->at.norms; i++)
 		m->norm[i] = random_norm(m->at.norm[i].stack->hidden, m->at.norm[i].stack->arch->norm_kind);
 	for (size_t i = 0; i < 2 * s->blocks && m->arch.head_norm[0]; i++)
-		m->head_norm[i] = random_norm((m->arch.head_norm_kind == HEAD_NORM_EACH ? 1 :
-			i % 2 ? s->kv_heads : s->heads) * s->head_dim, m->arch.norm_kind);
+		m->head_norm[i] = random_norm(s->head_dim, m->arch.norm_kind);
 	for (size_t i = 0; i < TOKENS; i++)
 		m->id[i] = (int32_t)(random_uniform(&stream, drawn++) * (double)m->config.vocab);
 }

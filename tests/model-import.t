@@ -113,7 +113,7 @@ bad neither 'model.embed_tokens.weight: is missing, a LlamaForCausalLM needs it'
 bad double-head 'lm_head.weight: is stored as F64, expected F32, F16 or BF16'
 bad flat-head 'lm_head: is a tensor, and a part of the name of model.embed_tokens.weight'
 bad no-bias 'model.layers.0.self_attn.q_proj.bias: is missing, a LlamaForCausalLM needs it'
-bad unknown "unknown model_type 'other'; known are llama, mistral, "
+bad unknown "unknown model_type 'other', expected one of llama, mistral, "
 bad neox-missing 'gpt_neox.layers.1.attention.query_key_value.weight: is missing, a GPTNeoXForCausalLM needs it'
 bad neox-apart 'gpt_neox.layers.1.attention.query_key_value.weight: is missing, a GPTNeoXForCausalLM needs it'
 bad neox-both 'neox-both: gpt_neox.*k_proj.weight.* are the same tensor'
@@ -155,10 +155,10 @@ bad good/config.json 'cannot be imported, expected a Hugging Face folder'
 ok 'errors leave no file' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }
 wrong type \
-	"unknown model_type 'odd'; known are llama, mistral, ministral, qwen2, qwen2_vl_text, \
+	"unknown model_type 'odd', expected one of llama, mistral, ministral, qwen2, qwen2_vl_text, \
 qwen2_5_vl_text, qwen3, mixtral, qwen2_moe, qwen3_moe, phi3, gemma, gemma2, gemma3_text, gpt2, opt, \
 gpt_neox, llava, vipllava, qwen2_vl, qwen2_5_vl, idefics3, smolvlm"
-wrong no-type "unknown architecture 'OddForCausalLM'; known are LlamaForCausalLM"
+wrong no-type "unknown architecture 'OddForCausalLM', expected one of LlamaForCausalLM"
 for f in short long text; do wrong types-$f "'layer_types' must be a list of 2 kinds, one a block"; done
 wrong types-word "'layer_types': block 1 is 'chunked_attention', expected full_attention or sliding_attention"
 wrong types-number "'layer_types': block 0 is ''"
@@ -199,7 +199,7 @@ wrong null-size "'hidden_size' must be a whole number"
 wrong null-bias "'attention_bias' must be true or false"
 wrong null-act "'hidden_act' must be a string"
 wrong null-eps "'rms_norm_eps' must be a positive number"
-wrong act "unknown activation 'xielu'; known are silu"
+wrong act "unknown activation 'xielu', expected one of silu"
 wrong causal "'is_causal' must be true; other values"
 wrong each "'per_layer_config': blocks that differ"
 wrong groups '2 attention heads are not a multiple of 3 key and value heads'
@@ -214,7 +214,7 @@ wrong neox-parallel "'use_parallel_residual' must be true or false"
 wrong neox-heads 'hidden size 24 is not a multiple of 5 heads'
 wrong gpt2-alias "'hidden_size' must be a whole number"
 bad bad-quantized \
-	"config.json: 'quantization_config': quant_method 'aqlm' is not known; known are compressed-tensors, fp8"
+	"config.json: 'quantization_config': quant_method 'aqlm' is not known, expected one of compressed-tensors, fp8"
 
 no 'no operand' 2 'expected a folder' model-import
 no 'two operands' 2 'one operand too many' model-import good half

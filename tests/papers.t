@@ -30,7 +30,7 @@ finds() {
 	finds 'dpq-run: --compensate does not take all' 'By `dpq-run --compensate all`.'
 	finds 'results/none.md: no such page' 'See [none](results/none.md).'
 	finds 'results/dpq.md#none: no such heading' 'See [none](results/dpq.md#none).'
-	finds 'section 9: none: perhaps is no status' '| section 9: none | `dpq-run` | | perhaps | |'
+	finds 'section 9: none: perhaps is not a status' '| section 9: none | `dpq-run` | | perhaps | |'
 	finds 'section 9: none: not yet, and has a tool or results' '| section 9: none | `dpq-run` | | not yet | |'
 	finds 'section 9: none: agrees, and no page shows it' '| section 9: none | `dpq-run` | | agrees: all | |'
 	finds 'section 9: none: the last cell is more than links to pages' \

@@ -212,9 +212,9 @@ no 'two budgets' 2 'one of --target-bits and --target-size' plans --target-bits 
 no 'no reference' 2 '--reference MODEL is expected' plan-bits --target-bits 4 q2.h5
 no 'no tokens' 2 '--tokens FILE is expected' plan-bits --reference "$model" --target-bits 4 q2.h5
 no '--hessian by block' 2 '--hessian requires --by layer' plans --hessian hess.h5 --target-bits 4 q2.h5
-no 'too few bits' 1 'the smallest candidates have 4.1623 bits a weight' \
+no 'too few bits' 1 'the smallest candidates have 4.1623 bits per weight' \
 	plans --costs costs.h5 --target-bits 1 q2.h5 q3.h5 q5.h5
-no '... which is known before anything is measured' 1 'the smallest candidates have 4.1623 bits a weight' \
+no '... which is known before anything is measured' 1 'the smallest candidates have 4.1623 bits per weight' \
 	plan-bits -q --reference "$model" --tokens missing.h5 --target-bits 1 q2.h5 q3.h5
 dpq-run -q --compensate none --storage uint2 --group 16 --scale-dtype f16 "$model" -o up.h5	# 3.14474 bits
 no '... rounded up' 1 'the smallest candidates have 3.1448 bits' \

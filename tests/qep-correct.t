@@ -79,9 +79,20 @@ no 'cross moments that are not finite' 1 'nan.h5: /model/layers/1/self_attn/o_pr
 no 'Hessians of another model' 1 'gpt2-c.h5.*basis|basis.*gpt2-c.h5' qep-correct -q --hessian gpt2-c.h5 $m -o no.h5
 hadamard-rotate -q $m | rms-suppress -q -o split.h5
 hessian-accum -q --tokens t.h5 --ctx 32 --pair split.h5 split.h5 -o split-c.h5
+run $m -o once.h5
+for twice in 'qep-correct' 'dpq-run --group 8 --qep 0.5' 'dpq-run --group 8 --solver qronos'; do
+	# shellcheck disable=SC2086
+	no "corrected twice: $twice" 1 'once.h5: its weights are corrected .* already \(qep-correct\)' \
+		$twice -q --hessian llama-gqa-c.h5 once.h5 -o no.h5
+done
+dpq-run -q --compensate none --group 8 once.h5 -o once-q.h5
+warns 'the corrected model as --pair' 'once.h5: its weights are corrected by qep-correct; --pair expects' \
+	hessian-accum --tokens t.h5 --ctx 32 --pair once.h5 once-q.h5 -o x.h5
 no 'split columns' 1 'split.h5: /model/layers/0/mlp/down_proj: has split columns' \
 	qep-correct -q --skip none --layers '*down_proj' --hessian split-c.h5 split.h5 -o no.h5
 no 'no layer is left' 1 '--skip leaves out all that are selected' run --layers '*/down_proj' $m -o no.h5
+warns 'a pattern of --layers that matches nothing' "once.*|--layers '\\*/q' matches no layer" \
+	qep-correct --hessian llama-gqa-c.h5 --layers '*/q_proj' --layers '*/q' $m -o x.h5
 warns 'a pattern of --skip that matches nothing' '--skip matches no layer' run --skip '*/nothing' $m -o x.h5
 no 'alpha above 1' 2 'alpha' run --alpha 1.5 $m
 ok 'no file is left' sh -c '! ls ./*.tmp no.h5 2>/dev/null | grep .'

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "forward/forward.h"
-#include "forward/logits.h"
 #include "io/part.h"
+#include "logits.h"
 
 static const char *const models[] = {
 	"llama-gqa", "llama-rope", "llama-linear", "llama-tied", "qwen2-bias", "qwen2-window",
@@ -71,14 +71,6 @@ static void close_reference(struct reference *r)
 
 static float *all_logits(struct reference *r, size_t memory)
 {
-	struct forward *f = forward_open(&r->config, &r->execution, &r->windows, memory);
-	struct head head = head_read(r->part, &r->config, &r->execution, false);
-	float *y = xalloc(r->rows * r->config.vocab, sizeof *y);
-
-	assert_true(forward_part(f, r->part, NULL));
-	logits_of(f, &head, 0, r->rows, (float (*)[r->config.vocab])y);
-	head_free(&head);
-	forward_close(f);
-	return y;
+	return logits_of(r->part, &r->config, &r->execution, &r->windows, memory, NULL);
 }
 #endif

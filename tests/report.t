@@ -61,7 +61,7 @@ is '... keeps the earlier report' "$(cat kept)" before
 no '--report in a folder that does not exist' 1 '^dpq-run: nosuch/r.tsv: cannot create a file in its folder' \
 	dpq-run --compensate none --report nosuch/r.tsv "$m" -o y.h5
 no '--report a folder' 1 'is a folder' dpq-run --compensate none --report . "$m" -o y.h5
-no '--report a device' 1 '/dev/null: is no regular file' dpq-run --compensate none --report /dev/null "$m" -o y.h5
+no '--report a device' 1 '/dev/null: is not a regular file' dpq-run --compensate none --report /dev/null "$m" -o y.h5
 cp "$m" model.h5
 no '--report an HDF5 file' 1 'h.h5: is an HDF5 file' dpq-run --compensate none --report h.h5 model.h5 -o y.h5
 no '--report the input' 2 'model.h5 is also an input' \

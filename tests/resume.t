@@ -112,7 +112,7 @@ going_on 'Hessians of a vision-language model' '1 2 3 5 6 99' hessian-accum --to
 hessian-accum -q --tokens t.h5 --ctx 32 --shard 1/2 model.h5 -o one.h5
 hessian-accum -q --tokens t.h5 --ctx 32 --shard 2/2 model.h5 -o two.h5
 going_on 'a sum of shards' '1 4' hessian-accum two.h5 one.h5
-no '... from a pipe' 1 '<stdin>: is no regular file; --resume reads inputs again' \
+no '... from a pipe' 1 '<stdin>: is not a regular file; --resume reads inputs again' \
 	sh -c 'cat one.h5 | hessian-accum --resume - two.h5 -o v.h5'
 no 'parts of Hessians of other tokens' 1 'v.h5.part: was begun with another tokens than moe-t.h5' \
 	sh -c 'cp parts2 v.h5.part; ln -s nowhere/w.h5 w.h5;
@@ -191,7 +191,7 @@ bad 'junk with a valid seal' '.*(impossible|superblock|damaged)'
 py no_report
 bad 'a part without its report' 'part 0 has no report of its layers; remove the file to begin anew'
 mkdir r.h5.part; bad 'a folder' 'cannot open: Is a directory'
-mkfifo r.h5.part; no 'FILE.part: a FIFO' 1 'r.h5.part: is no regular file' run -q -o r.h5; rm r.h5.part
+mkfifo r.h5.part; no 'FILE.part: a FIFO' 1 'r.h5.part: is not a regular file' run -q -o r.h5; rm r.h5.part
 echo precious >precious
 ln -s precious r.h5.part
 no 'FILE.part: a symbolic link' 1 'r.h5.part: is a symbolic link, expected the parts of an earlier run, or nothing$' \
@@ -226,10 +226,10 @@ for o in '' '-o -' '-o /dev/stdout' '-o /dev/fd/1'; do
 	no "--resume without a file: $o" 2 '--resume: -o FILE is expected' \
 		sh -c "dpq-run -q --compensate none --resume model.h5 $o >x"
 done
-no '--resume to a device' 2 '--resume: -o /dev/null is no regular file' run -q -o /dev/null
-no 'a model from a pipe' 1 '<stdin>: is no regular file; --resume reads inputs again' \
+no '--resume to a device' 2 '--resume: -o /dev/null is not a regular file' run -q -o /dev/null
+no 'a model from a pipe' 1 '<stdin>: is not a regular file; --resume reads inputs again' \
 	sh -c 'cat model.h5 | dpq-run -q --compensate none --resume -o r.h5'
-no 'a Hessian from a pipe' 1 '/dev/stdin: is no regular file; --resume reads inputs again' \
+no 'a Hessian from a pipe' 1 '/dev/stdin: is not a regular file; --resume reads inputs again' \
 	sh -c 'cat h.h5 | dpq-run -q --hessian /dev/stdin --group 8 --resume model.h5 -o r.h5'
 ok 'a model from a file on standard input' sh -c 'dpq-run -q --compensate none --group 8 --resume <model.h5 -o r.h5'
 rm -f r.h5

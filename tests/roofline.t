@@ -57,7 +57,7 @@ is '... patches: multiples of 28, from 56 to 3584 pixels' "$(counts qwen2-vl-7b 
 is '... one size' "$(counts qwen-vl-chat 28,8192) $(counts glm-4v-9b 28,8192)" '256 256 1600 1600'
 is '... norms' "$(roofline --table visual | tail -n +2 | cut -f 1,2 | xargs)" \
 	'internvl2-8b pre qwen-vl-chat pre minicpm-v-2.6 pre qwen2-vl-7b pre glm-4v-9b post'
-no '... another model' 2 "'llama-2-7b' has no row of --table visual; known are internvl2-8b" \
+no '... another model' 2 "'llama-2-7b' has no row of --table visual, expected one of internvl2-8b" \
 	roofline --table visual --models llama-2-7b
 no '... a size of nothing' 2 "'20' is not a side from 28 to 8192" roofline --table visual --image 448,20
 no '... no size' 2 "'' is not a side" roofline --table visual --image 448,
@@ -91,7 +91,8 @@ ok 'JSON' \
 	sh -c 'roofline --json |
 		py three_rows'
 
-no 'an unknown accelerator' 2 "--hardware: 'gaudi9' is not known; known are gaudi2" roofline --hardware gaudi2,gaudi9
+no 'an unknown accelerator' 2 "--hardware: 'gaudi9' is not known, expected one of gaudi2" \
+	roofline --hardware gaudi2,gaudi9
 for f in W4 A8 W0A8 W17A8 W4A4 W4A8x 'W4A8,' ,W4A8 '' 4A8 W-4A8 W4A99999999999999999999; do
 	no "an invalid format: '$f'" 2 '--formats: ' roofline --formats "$f"
 done

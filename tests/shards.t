@@ -49,7 +49,7 @@ no 'a shard given twice, another missing' 1 's2.h5: is shard 2 of 3, and so is '
 no 'a shard given twice, none missing' 1 'is shard 1 of 3, and so is ' sum s1.h5 s1.h5 s2.h5 s3.h5
 run --shard 2/2 "$model" -o half.h5
 no 'shards of two numbers of shards' 1 'half.h5: is shard 2 of 2, s1.h5 is shard 1 of 3' sum s1.h5 half.h5 s3.h5
-no 'a shard and a complete result' 1 'whole.h5: is no shard, s1.h5 is one' sum s1.h5 s2.h5 s3.h5 whole.h5
+no 'a shard and a complete result' 1 'whole.h5: is not a shard, s1.h5 is one' sum s1.h5 s2.h5 s3.h5 whole.h5
 no 'a complete result and a shard' 1 's1.h5: is a shard, whole.h5 is not' sum whole.h5 s1.h5
 hessian-accum -q --tokens t.h5 --ctx 16 --shard 2/3 "$model" -o x.h5
 no 'another --ctx' 1 "x.h5: was made by '.* --ctx 16', s1.h5 by '.* --ctx 32'" sum s1.h5 x.h5 s3.h5

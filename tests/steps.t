@@ -347,8 +347,8 @@ sed -i "s/digest=[0-9a-f]*$/digest=${sum%% *}/" real/pipelines/real.sh
 export PTQ_RESULTS="$tmp/fetched"
 is 'real: --help names its own models' "$("$real" --help | grep -c 'embedded model\|those of PIPELINE')" 1
 no 'real: no model' 2 'MODEL is expected: smollm2 or gemma3' "$real"
-no '... another model' 2 'llama: is no model of this script' "$real" llama
-no '... another pipeline' 2 'nosuch: is no pipeline of' "$real" gemma3 nosuch
+no '... another model' 2 'llama: is not a model of this script' "$real" llama
+no '... another pipeline' 2 'nosuch: is not a pipeline of' "$real" gemma3 nosuch
 for m in smollm2 gemma3; do
 	no "$m without its model" 1 "$m/model.h5: is missing: a run without --status makes it" "$real" $m --status
 	ok '... it cannot be fetched' \
@@ -372,8 +372,8 @@ no '... an empty one' 2 '--as: expected scaled or rotated' "$real" --as= gemma3
 no '... that the model cannot have' 2 '--as rotated: gemma3 cannot be rotated' "$real" gemma3 --as rotated
 no '... not made' 1 'gemma3/scaled.h5: is missing: a run without --status makes it' \
 	"$real" gemma3 --as=scaled --status
-no 'a pipeline that reads no model' 2 'dpq-figure4: is no pipeline of .* that reads a model' "$real" gemma3 dpq-figure4
-no '... real.sh' 2 'real: is no pipeline of' "$real" gemma3 real
+no 'a pipeline without a model' 2 'dpq-figure4: is not a pipeline of .* that reads a model' "$real" gemma3 dpq-figure4
+no '... real.sh' 2 'real: is not a pipeline of' "$real" gemma3 real
 no 'a text that is missing' 1 'nosuch: no such file' "$real" gemma3 dpq-table3 nosuch
 for form in scaled:gemma3:smooth-scale rotated:smollm2:hadamard-rotate; do
 	tool=${form##*:} form=${form%:*}

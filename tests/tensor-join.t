@@ -85,7 +85,7 @@ dpq-run -q --hessian h.h5 --group 4 --shard 2/3 model.h5 -o x.h5
 no 'a shard made by another command' 1 "x.h5: was made by '.*--group 4', s1.h5 by '.*--group 8'" join s1.h5 x.h5 s3.h5
 run --shard 2/3 other.h5 -o x.h5
 no 'a shard of another model' 1 'x.h5: is a shard of another model than s1.h5' join s1.h5 x.h5 s3.h5
-no 'a shard and a whole model' 1 'whole.h5: is no shard' join s1.h5 s2.h5 s3.h5 whole.h5
+no 'a shard and a whole model' 1 'whole.h5: is not a shard' join s1.h5 s2.h5 s3.h5 whole.h5
 dpq-run -q --compensate none --group 8 --layers '*/2/*' model.h5 -o x.h5
 no 'a layer quantized twice, differently' 1 'x.h5: .*/2/mlp/down_proj: is quantized, but differently from b.h5' \
 	join a.h5 b.h5 x.h5
@@ -97,7 +97,7 @@ for v in norm:/model/layers/2/input_layernorm/weight attribute:/model/layers/2/i
 	embedding:/model/embed_tokens config:/config; do
 	no "another ${v%%:*}" 1 "${v%%:*}.h5: ${v#*:}: is of another model" join a.h5 "${v%%:*}.h5"
 done
-no 'another number of blocks' 1 'three.h5: is another model than a.h5: it has 6 parts, expected 7' join a.h5 three.h5
+no 'another number of blocks' 1 'three.h5: is of another model than a.h5: it has 6 parts, expected 7' join a.h5 three.h5
 no 'a model that lacks a block' 1 '/model/layers/3: 7 linear layers of this block are in no input' join three.h5
 no '... as a stream, which is cut short' 1 'the stream ends after 5 of 6 parts' \
 	sh -c 'tensor-join -q three.h5 2>said | dpq-run -q --compensate none -o bad.h5'

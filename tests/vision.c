@@ -20,6 +20,7 @@
 #include "forward/forward.h"
 #include "forward/logits.h"
 #include "io/part.h"
+#include "logits.h"
 #include "model/tokens.h"
 #include "num/linalg.h"
 
@@ -103,16 +104,11 @@ static void losses_of_references(void **unused)
 static float *run(const struct reference *r, const struct tokens *t, size_t memory, struct calibration *k)
 {
 	struct windows w = windows_cut("tokens", t, WINDOWS_GPTQ, CTX, 0);
-	struct forward *f = forward_open(&r->config, &r->execution, &w, memory);
-	struct head head = head_read(r->part, &r->config, &r->execution, false);
 	const struct observer observer = k ? calibrate_observer(k) : (struct observer){ 0 };
-	float *y = xalloc(w.rows * r->config.vocab, sizeof *y);
+	float *y;
 
 	assert_int_equal(w.rows, t->n);
-	assert_true(forward_part(f, r->part, k ? &observer : NULL));
-	logits_of(f, &head, 0, w.rows, (float (*)[r->config.vocab])y);
-	head_free(&head);
-	forward_close(f);
+	y = logits_of(r->part, &r->config, &r->execution, &w, memory, k ? &observer : NULL);
 	windows_free(&w);
 	return y;
 }

@@ -295,8 +295,8 @@ no 'features from a block that does not exist' 1 "'vision_feature_layer' is 9" m
 no 'features from several blocks' 1 "'vision_feature_layer' must be a whole number: features of several layers" \
 	model-import -q layers -o x.h5
 no 'an unknown encoder' 1 \
-	"'vision_config': unknown model_type 'dinov2'; known are clip_vision_model, siglip_vision_model" model-import \
-	-q tower -o x.h5
+	"'vision_config': unknown model_type 'dinov2', expected one of clip_vision_model, siglip_vision_model" \
+	model-import -q tower -o x.h5
 no 'no encoder' 1 "'vision_config' is missing" model-import -q none -o x.h5
 no 'a patch larger than the image' 1 "'patch_size' is 99, the images are 20 pixels wide" model-import -q patch -o x.h5
 no 'an unknown strategy' 1 "'vision_feature_select_strategy' is 'cls', expected default or full" \

@@ -91,7 +91,7 @@ no 'no grid: awq-scale' 2 '--storage: vq8 has no grid' awq-scale --storage vq8 "
 no 'no grid: fbq-run' 2 '--storage: vq8 has no grid' fbq-run --storage vq8 "$model"
 no 'no grid: branches' 2 '--branch-format: vq8 has no grid' fbq-run --branch-format vq8:16 "$model"
 no 'tools without the format refuse its name' 2 "there is no format 'vq8'" "$usual/dpq-run" --storage vq8 "$model"
-no '... also in a file' 1 "attribute storage 'vq8' is no number format" "$usual/tensor-stats" q.h5
+no '... also in a file' 1 "attribute storage 'vq8' is not a number format" "$usual/tensor-stats" q.h5
 py faults
 no 'an invalid code' 1 'codes: holds code 60, which is not valid in vq8' tensor-stats code.h5
 no '... in packed codes' 1 'packed: holds code 63, which is not valid in vq8' tensor-stats word.h5

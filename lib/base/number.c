@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *number_size(const char *text, size_t *value)
 {
@@ -21,6 +22,20 @@ const char *number_size(const char *text, size_t *value)
 	if (errno || v > SIZE_MAX)
 		return NULL;
 	*value = (size_t)v;
+	return end;
+}
+
+const char *number_suffixed(const char *text, size_t *value)
+{
+	size_t v = 0;
+	const char *end = number_size(text, &v);
+	int shift = 0;
+
+	if (end && *end && strchr("KMG", *end))
+		shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
+	if (!end || v > SIZE_MAX >> shift)
+		return NULL;
+	*value = v << shift;
 	return end;
 }
 

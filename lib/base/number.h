@@ -7,6 +7,7 @@
 /* Parse a number at the start of the text; blanks are not skipped. Both return a pointer to the text after
  * the number, or NULL if there is no number or it is out of range. */
 const char *number_size(const char *text, size_t *value);	/* digits */
+const char *number_suffixed(const char *text, size_t *value);	/* digits[K|M|G], times 2^10, 2^20, 2^30 */
 const char *number_real(const char *text, double *value);	/* [-]digits[.digits][e5], finite */
 
 enum { NUMBER_CHARS = 40 };

@@ -91,15 +91,9 @@ static bool in_range(const struct option_row *o, double v)
 static size_t size_of(const struct option_row *o, const char *s)
 {
 	size_t v = 0;
-	const char *end = number_size(s, &v);
-	int shift = 0;
+	const char *end = number_suffixed(s, &v);
 
-	if (end && *end && strchr("KMG", *end))
-		shift = *end == 'K' ? 10 : *end == 'M' ? 20 : 30, end++;
-	if (!end || *end || v > SIZE_MAX >> shift)
-		no_number(o, s);
-	v <<= shift;
-	if (!in_range(o, (double)v))
+	if (!end || *end || !in_range(o, (double)v))
 		no_number(o, s);
 	return v;
 }

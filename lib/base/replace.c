@@ -60,7 +60,7 @@ static char *target_of(const char *path, struct stat *st, bool *there)
 	if (*there && S_ISDIR(st->st_mode))
 		die("%s: is a folder, expected the name of a file", path);
 	if (*there && !S_ISREG(st->st_mode))
-		die("%s: is no regular file, expected the name of one", path);
+		die("%s: is not a regular file, expected the name of one", path);
 	if (*there && access(target, W_OK))
 		die("%s: cannot write:", path);
 	return target;

@@ -52,7 +52,7 @@ void report_open(struct report *r)
 	if (!r->path)
 		return;
 	if (!stat(r->path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		die("--report: %s: is no regular file, expected the name of one", r->path);
+		die("--report: %s: is not a regular file, expected the name of one", r->path);
 	fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && read(fd, first, sizeof first) > 0 && !memcmp(first, "\211HDF", sizeof first))
 		die("--report: %s: is an HDF5 file, expected a text or a new file", r->path);

@@ -11,7 +11,7 @@ void selection_add(struct selection *s, const char *text)
 	const char *glob = text + exclude;
 
 	s->pattern = xgrow(s->pattern, s->n + 1, sizeof *s->pattern);
-	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude };
+	s->pattern[s->n++] = (struct selection_pattern){ text, glob + (*glob == '/'), exclude, false };
 }
 
 void selection_free(struct selection *s)
@@ -23,11 +23,18 @@ void selection_free(struct selection *s)
 /* Whether a pattern of this kind matches the path; path NULL: whether a pattern of this kind exists. */
 static bool matches(const struct selection *s, const char *path, bool exclude)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->pattern[i].exclude == exclude &&
-		    (!path || !fnmatch(s->pattern[i].glob, path + (*path == '/'), 0)))
-			return true;
-	return false;
+	bool any = false;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct selection_pattern *p = &s->pattern[i];
+		const bool match = p->exclude == exclude &&
+			(!path || !fnmatch(p->glob, path + (*path == '/'), 0));
+
+		any |= match;
+		if (path && match)
+			p->matched = true;
+	}
+	return any;
 }
 
 bool selection_names(const struct selection *s, const char *path)
@@ -37,7 +44,16 @@ bool selection_names(const struct selection *s, const char *path)
 
 bool selection_has(const struct selection *s, const char *path)
 {
-	return !matches(s, path, true) && (matches(s, path, false) || !matches(s, NULL, false));
+	const bool excluded = matches(s, path, true), named = matches(s, path, false);
+
+	return !excluded && (named || !matches(s, NULL, false));
+}
+
+void selection_warn(const struct selection *s, const char *option, const char *name)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!s->pattern[i].matched)
+			warn("%s: --%s '%s' matches no layer", name, option, s->pattern[i].text);
 }
 
 const char *selection_text(const struct selection *s)

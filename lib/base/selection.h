@@ -15,6 +15,7 @@ struct selection {
 		const char *text;	/* as given */
 		const char *glob;	/* the part of `text` after '!' and '/' */
 		bool exclude;
+		bool matched;		/* a path that was asked for */
 	} *pattern;
 };
 
@@ -25,6 +26,8 @@ void selection_free(struct selection *s);
 bool selection_has(const struct selection *s, const char *path);
 /* Whether a GLOB matches the path. */
 bool selection_names(const struct selection *s, const char *path);
+/* Warns of patterns of `option` that matched none of the paths asked for. name: of the file. */
+void selection_warn(const struct selection *s, const char *option, const char *name);
 /* " that --layers selects", or "" without patterns: for messages that no layer was found. */
 const char *selection_text(const struct selection *s);
 #endif

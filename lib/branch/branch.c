@@ -186,6 +186,16 @@ static void damp(struct state *s, const struct branch_plan *plan)
 		s->main.damp = plan->ridge * (double)live / (double)s->n;
 }
 
+/* Computes the scale of the tensor from the range of the residue. */
+static void scale_tensor(const struct state *s, struct format *f)
+{
+	double low = 0, high = 0;
+
+	for (size_t i = 0; i < s->m * s->n; i++)
+		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
+	format_tensor(f, low, high);
+}
+
 /* Computes the kept codes again, from P = W - B A in double. Returns the result of feedback_codes(). */
 static double exact_codes(struct state *s)
 {
@@ -193,12 +203,10 @@ static double exact_codes(struct state *s)
 	struct codes *to = &s->kept->main;
 	struct feedback f = feedback_of(s);
 	const struct feedback_layer fed = { .weight = l->weight, .settings = &f, .a = l->a, .b = l->b };
-	double low = 0, high = 0, worst = 0;
+	double worst = 0;
 
 	branch_residue(s, s->kept, PART_BRANCH);
-	for (size_t i = 0; i < s->m * s->n; i++)
-		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
-	format_tensor(&f.storage, low, high);
+	scale_tensor(s, &f.storage);
 	for (size_t i = 0; i < s->m; i += CHUNK)
 		worst = fmax(worst, feedback_codes(&fed, i, min(CHUNK, s->m - i), to->codes + i * s->n,
 			to->scale + i * to->groups, to->zero ? to->zero + i * to->groups : NULL,
@@ -208,17 +216,14 @@ static double exact_codes(struct state *s)
 	return worst;
 }
 
-static bool run_feedback(struct state *s, struct branch_report *y)
+static bool run_feedback(struct state *s, double whole, struct branch_report *y)
 {
 	struct feedback f = feedback_of(s);
 	struct feedback_layer fed = { .weight = s->l->weight, .settings = &f, .name = s->l->name,
-		.h = s->l->h, .a = s->now.a, .b = s->now.b };
-	double low = 0, high = 0;
+		.h = s->l->h, .whole = whole, .a = s->now.a, .b = s->now.b };
 
 	branch_residue(s, NULL, 0);
-	for (size_t i = 0; i < s->m * s->n; i++)
-		low = fmin(low, (double)s->residue[i]), high = fmax(high, (double)s->residue[i]);
-	format_tensor(&f.storage, low, high);	/* from W: the range of W - B A hardly differs */
+	scale_tensor(s, &f.storage);	/* from W: the range of W - B A hardly differs */
 	feedback_run(&fed, s->scratch);
 	y->start = fed.report.start, y->best = fed.report.best, y->steps = fed.report.steps;
 	y->halved = fed.report.halved;
@@ -291,7 +296,7 @@ void branch_run(const struct branch_method *method, struct branch_layer *layer, 
 	damp(&s, plan);
 	whole = branch_loss(&s, NULL, 0).plain;
 	s.index = &y->index;
-	done = plan->feedback ? run_feedback(&s, y) : run_plan(&s, plan, whole, y);
+	done = plan->feedback ? run_feedback(&s, whole, y) : run_plan(&s, plan, whole, y);
 	if (!done)
 		return;
 	if (plan->feedback || (plan->exact && s.main.compensate == COMPENSATE_NONE &&

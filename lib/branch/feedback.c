@@ -5,6 +5,7 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
@@ -13,7 +14,7 @@
 #include "quant/round.h"
 
 /* Rows of a product; number of parts of the rows with separate sums. Results depend on both. */
-enum { ROWS = 64, PARTS = 16, ALIGN = 64, FEW = 1 << 16, HALVINGS = 20 };
+enum { ROWS = 64, PARTS = 16, FEW = 1 << 16, HALVINGS = 20 };
 
 /* The last place of scales that are subnormal. */
 static const double tiniest = 0x1p-149;
@@ -42,23 +43,24 @@ static size_t lay_out(struct feedback_state *s, const struct feedback_layer *lay
 {
 	const size_t m = layer->weight->out, n = layer->weight->in, r = layer->settings->rank;
 	const size_t parts = ceil_div(m, rows_of_part(m));
-	const struct { float **at; size_t numbers; } piece[] = {
-		{ &s->a, r * n }, { &s->b, m * r }, { &s->ah, r * n }, { &s->c, r * n },
-		{ &s->part, parts * r * n }, { &s->ga, r * n }, { &s->gb, m * r },
-		{ &s->first_a, r * n }, { &s->second_a, r * n }, { &s->first_b, m * r },
-		{ &s->second_b, m * r }, { &s->delta, (size_t)threads * ROWS * n },
-		{ &s->product, (size_t)threads * ROWS * n },
-	};
-	size_t size = 0;
+	size_t at = 0;
 
-	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
-		if (base)
-			*piece[i].at = (void *)(base + size);
-		size += ceil_div(piece[i].numbers * sizeof(float), ALIGN) * ALIGN;
-	}
+	s->a = cut(base, &at, r * n, sizeof(float));
+	s->b = cut(base, &at, m * r, sizeof(float));
+	s->ah = cut(base, &at, r * n, sizeof(float));
+	s->c = cut(base, &at, r * n, sizeof(float));
+	s->part = cut(base, &at, parts * r * n, sizeof(float));
+	s->ga = cut(base, &at, r * n, sizeof(float));
+	s->gb = cut(base, &at, m * r, sizeof(float));
+	s->first_a = cut(base, &at, r * n, sizeof(float));
+	s->second_a = cut(base, &at, r * n, sizeof(float));
+	s->first_b = cut(base, &at, m * r, sizeof(float));
+	s->second_b = cut(base, &at, m * r, sizeof(float));
+	s->delta = cut(base, &at, (size_t)threads * ROWS * n, sizeof(float));
+	s->product = cut(base, &at, (size_t)threads * ROWS * n, sizeof(float));
 	s->layer = layer;
 	s->m = m, s->n = n, s->r = r, s->parts = parts;
-	return size;
+	return at;
 }
 
 size_t feedback_workspace(const struct feedback_layer *layer)
@@ -75,8 +77,7 @@ static size_t feedback_group(const struct feedback *f, size_t n)
 
 /* Computes Δ of at most ROWS rows. */
 static void error_of(const struct feedback_layer *l, const float *a, const float *b, size_t first,
-	size_t rows,
-	float *delta)
+	size_t rows, float *delta)
 {
 	const struct feedback *f = l->settings;
 	const size_t n = l->weight->in;
@@ -110,8 +111,7 @@ static double part_of(const struct feedback_state *s, size_t k, bool loss, float
 		cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, r, n, -2, delta, n, s->ah, n, 0,
 			s->gb + i * s->r, r);
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, r, n, rows, 1, s->b + i * s->r, r, delta,
-			n,
-			i > k * each, s->part + k * s->r * s->n, n);
+			n, i > k * each, s->part + k * s->r * s->n, n);
 		if (loss)
 			sum += quadratic(s, (size_t)rows, delta, product);
 	}
@@ -194,9 +194,11 @@ static void begin_factors(const struct feedback_state *s)
 	const double sigma = f->sigma > 0 ? f->sigma : 0.25 / sqrt((double)s->n);
 
 	#pragma omp parallel for num_threads(threads) schedule(static)
-	for (uint64_t i = 0; i < s->r * s->n; i++)
-		s->a[i] = (float)(s->layer->h[i % s->n * (s->n + 1)] > 0 ? sigma * random_normal(&stream, i) :
-			0);
+	for (uint64_t i = 0; i < s->r * s->n; i++) {
+		const bool live = s->layer->h[i % s->n * (s->n + 1)] > 0;
+
+		s->a[i] = (float)(live ? sigma * random_normal(&stream, i) : 0);
+	}
 	memset(s->b, 0, s->m * s->r * sizeof *s->b);
 }
 
@@ -212,33 +214,6 @@ static void copy(const struct feedback_state *s, float *a, float *b, const float
 {
 	memcpy(a, from_a, s->r * s->n * sizeof *a);
 	memcpy(b, from_b, s->m * s->r * sizeof *b);
-}
-
-/* tr(W H Wᵀ) */
-static double whole(const struct feedback_state *s)
-{
-	double part[PARTS], sum = 0;
-
-	#pragma omp parallel num_threads(threads_for(s->parts))
-	{
-		const size_t own = (size_t)omp_get_thread_num() * ROWS * s->n;
-
-		#pragma omp for schedule(dynamic)
-		for (size_t k = 0; k < s->parts; k++) {
-			const size_t each = rows_of_part(s->m), end = min((k + 1) * each, s->m);
-
-			part[k] = 0;
-			for (size_t i = k * each; i < end; i += ROWS) {
-				linear_weight(s->layer->weight, i, min(ROWS, end - i),
-					(float (*)[s->n])(s->delta + own));
-				part[k] += quadratic(s, min(ROWS, end - i), s->delta + own,
-					s->product + own);
-			}
-		}
-	}
-	for (size_t k = 0; k < s->parts; k++)
-		sum += part[k];
-	return sum;
 }
 
 /* Divides the workspace, and computes the mean of the diagonal of H. */
@@ -268,7 +243,7 @@ void feedback_run(struct feedback_layer *layer, void *workspace)
 	const struct feedback *f = layer->settings;
 	struct feedback_report *y = &layer->report;
 	struct feedback_state s = start(layer, workspace);
-	const double all = whole(&s);
+	const double all = layer->whole;
 	double rate = f->rate, min_loss = INFINITY;
 	size_t since = 0, t = 0;
 
@@ -342,10 +317,10 @@ double feedback_codes(const struct feedback_layer *l, size_t first, size_t rows,
 	uint8_t *zero, float *w, double *p)
 {
 	const struct feedback *f = l->settings;
-	const size_t n = l->weight->in, r = f->rank, group = feedback_group(f, n), groups = ceil_div(n,
-		group);
-	const double cell = widest(&f->storage) / 2, max = f->storage.asymmetric ? 1 << f->storage.bits :
-		(double)f->storage.max;
+	const size_t n = l->weight->in, r = f->rank, group = feedback_group(f, n);
+	const size_t groups = ceil_div(n, group);
+	const double cell = widest(&f->storage) / 2;
+	const double max = f->storage.asymmetric ? 1 << f->storage.bits : (double)f->storage.max;
 	double worst = 0;
 
 	linear_weight(l->weight, first, rows, (float (*)[n])w);

@@ -59,6 +59,7 @@ struct feedback_layer {
 	const struct feedback *settings;
 	const char *name;		/* of the random stream of the initial A */
 	const float *h;			/* [n][n] Σ x xᵀ or any multiple of it, finite */
+	double whole;			/* tr(W H Wᵀ), for the relative losses of the report */
 	float *a, *b;			/* [rank][n], [m][rank]: the kept iterate */
 	struct feedback_report report;
 };

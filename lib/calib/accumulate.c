@@ -215,16 +215,8 @@ struct sum {
 /* Reads the next part of the other files. */
 static void advance(struct sum *s)
 {
-	const struct filter *first = s->file;
-
-	for (struct filter *f = s->file + 1; f < s->file + s->n; f++) {
-		if (part_index(first->part))
-			f->part = input_next(f->in);
-		if (!f->part || part_count(f->part) != part_count(first->part))
-			die("%s: has Hessians of another model than %s: it has %zu parts, expected %zu",
-				input_name(f->in), input_name(first->in),
-				f->part ? part_count(f->part) : 0, part_count(first->part));
-	}
+	for (struct filter *f = s->file + 1; f < s->file + s->n; f++)
+		f->part = input_beside(f->in, f->part, s->file->part);
 }
 
 /* Warns if ids are counted twice. Shards of a run are not checked: their ranges of ids are the same. */

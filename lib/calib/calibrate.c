@@ -255,9 +255,10 @@ static void with_block(void *arg, struct forward *pair)
 	run_model(s);
 }
 
-/* Warns if the pair has a quantized layer up to its first block. */
+/* Warns if the pair has a quantized layer up to its first block, or corrected weights. */
 static void check_plain(const struct run *pair)
 {
+	char *corrected = part_index(pair->part) ? NULL : part_text(pair->part, "/", "corrected");
 	struct layer_list list = layer_list(pair->part, pair->config, &(struct selection){ 0 });
 	size_t i = 0;
 
@@ -266,7 +267,10 @@ static void check_plain(const struct run *pair)
 	if (i < list.n)
 		warn("%s: %s: is quantized; --pair expects the unquantized model", part_name(pair->part),
 			list.layer[i].path);
-	layer_list_free(&list);
+	else if (corrected)
+		warn("%s: its weights are corrected by %s; --pair expects the model before that",
+			part_name(pair->part), corrected);
+	layer_list_free(&list), free(corrected);
 }
 
 bool calibrate_blocks(struct calibration *k, struct forward *f, const struct part *part,
@@ -440,7 +444,8 @@ static const struct report_column columns[] = {
 static const struct report_table table = { .name = "tokens of the experts of", .column = columns,
 	.columns = sizeof columns / sizeof *columns };
 
-void calibrate_report(const struct calibration *k, struct report *report)
+/* Reports the numbers of tokens that reached the experts of each block, if any were calibrated. */
+static void report_experts(const struct calibration *k, struct report *report)
 {
 	for (const struct stack *s = k->config->stack; s < k->config->stack + k->config->stacks; s++)
 		for (size_t i = 0; i < s->blocks; i++) {
@@ -470,20 +475,6 @@ void calibrate_end(struct calibration *k)
 	layer_list_free(&k->list);
 }
 
-/* Reads the part of the pair that belongs to the part of the model. */
-static void advance_pair(const struct calibrate *c, const struct part *part)
-{
-	struct run *pair = c->pair;
-
-	if (!pair)
-		return;
-	if (part_index(part))
-		pair->part = input_next(pair->in);
-	if (!pair->part || part_count(pair->part) != part_count(part))
-		die("%s: is another model than %s: it has %zu parts, expected %zu", input_name(pair->in),
-			part_name(part), pair->part ? part_count(pair->part) : 0, part_count(part));
-}
-
 void calibrate_part(void *arg, const struct filter *f)
 {
 	const struct calibrate *c = arg;
@@ -491,11 +482,12 @@ void calibrate_part(void *arg, const struct filter *f)
 	const struct part *part = f->part;
 	struct calibration k = calibrate_begin(part, run->config, run->execution, c->layers, true);
 
-	advance_pair(c, part);
-	if (c->pair && !c->pair->forward->blocks)
-		check_plain(c->pair);
-	if (c->pair)
+	if (c->pair) {
+		c->pair->part = input_beside(c->pair->in, c->pair->part, part);
+		if (!c->pair->forward->blocks)
+			check_plain(c->pair);
 		calibrate_pair(&k, c->pair);
+	}
 	for (size_t i = 0; i < config_inputs(run->config); i++)
 		k.input[i].partial = c->shard->n > 1;
 	output_begin(f->out, part);
@@ -512,7 +504,7 @@ void calibrate_part(void *arg, const struct filter *f)
 	}
 	calibrate_observe(&k, run, part);
 	calibrate_write(&k, f->out, part_name(part));
-	calibrate_report(&k, f->report);
+	report_experts(&k, f->report);
 	output_end(f->out);
 	calibrate_end(&k);
 }
@@ -523,7 +515,8 @@ void calibrate_finished(void *arg, const struct filter *f)
 	const struct calibrate *c = arg;
 
 	filter_report(f, &table);
-	advance_pair(c, f->part);
+	if (c->pair)
+		c->pair->part = input_beside(c->pair->in, c->pair->part, f->part);
 	if (f->all_finished)
 		return;
 	forward_part(c->forward, f->part, &in_groups);

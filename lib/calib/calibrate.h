@@ -7,7 +7,7 @@
  * the inputs of all tokens at the router. For down, the first n tokens are run through the expert; the result
  * is used for the prior only.
  *
- * With a second model, the pair, the sums have Σ z xᵀ too (calib/cross.h). Both models run in step, and
+ * With a second model, the pair, the sums have Σ z xᵀ too (calib/cross.h). Both models run together, and
  * memory holds one block of each.
  *
  * Calling sequence: calibrate_open(); for each part of the model calibrate_begin(), calibrate_observe(), then
@@ -87,7 +87,7 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 /* Also sums Σ z xᵀ, with z of the pair, whose current part is the same. */
 void calibrate_pair(struct calibration *k, struct run *pair);
 struct observer calibrate_observer(struct calibration *k);
-/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs in step. */
+/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs together. */
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /*
  * The same in steps, for a caller that changes a block between its stages:
@@ -108,8 +108,6 @@ struct sums *calibrate_find(const struct calibration *k, const struct layer_ref 
 /* The sums as a source of moments, instead of a Hessian file. Using it adds the modalities into one sum,
  * irreversibly. name: the name of the source, for messages. */
 struct moments_source calibrate_source(struct calibration *k, const char *name);
-/* Reports the numbers of tokens that reached the experts of each block, if any were calibrated. */
-void calibrate_report(const struct calibration *k, struct report *report);
 /* Writes the Hessians. file: the name of the model's file, for messages. */
 void calibrate_write(struct calibration *k, struct output *out, const char *file);
 void calibrate_end(struct calibration *k);

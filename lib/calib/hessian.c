@@ -260,7 +260,7 @@ void hessian_check(const char *file, const char *layer, size_t n, const float su
 	if (asymmetric < n)
 		die("%s: %s/hessian: is not symmetric: row and column %zu differ", file, layer, asymmetric);
 	if (large < n)
-		die("%s: %s/hessian: is no sum of products: an element of row %zu exceeds √(H_ii H_jj)",
+		die("%s: %s/hessian: is not a sum of products: an element of row %zu exceeds √(H_ii H_jj)",
 			file, layer, large);
 }
 

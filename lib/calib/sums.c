@@ -232,7 +232,7 @@ static void check_seen(const struct sums *s, bool anyway, const char *file, cons
 	for (size_t m = 0; m < s->modalities; m++)
 		anyway |= s->moments[m].count > 0;
 	if (!anyway)
-		die("%s: %s: no token reached the layer", file, layer);
+		die("%s: %s: no token reached the layer; --layers leaves layers out", file, layer);
 }
 
 struct hessian sums_mixed(struct sums *s, const char *file, const char *layer)

@@ -37,7 +37,7 @@ uint64_t bit_plan_budget(const struct units *u, double bits, size_t bytes)
 		die("%s: has %.0f bytes outside of the layers of the plan, --target-size is %zu",
 			part_name(u->model), u->other / 8, bytes);
 	if (budget < least)
-		die("the smallest candidates have %.4f bits a weight and %.0f bytes with the rest of the "
+		die("the smallest candidates have %.4f bits per weight and %.0f bytes with the rest of the "
 			"model, more than the target", per_weight(u, least), bytes_of(u, least));
 	return (uint64_t)fmin(budget, 0x1p62);	/* more than any model has */
 }
@@ -64,7 +64,7 @@ static void print_comments(const struct bit_plan *p, const struct units *u,
 
 	for (size_t i = 0; i < u->n; i++)
 		bits += (double)u->size[i * u->candidates + p->candidate[i]];
-	printf("# plan-bits: %.4f bits a weight, %.0f bytes with the rest of the model\n",
+	printf("# plan-bits: %.4f bits per weight, %.0f bytes with the rest of the model\n",
 		per_weight(u, bits), bytes_of(u, bits));
 	printf("# KL %.4g predicted", p->kl);
 	if (measured && isnan(measured->se))	/* one window */
@@ -72,9 +72,9 @@ static void print_comments(const struct bit_plan *p, const struct units *u,
 	else if (measured)
 		printf(", %.4g ± %.2g measured on %zu tokens", measured->kl, measured->se, measured->tokens);
 	if (p->bound < p->kl)
-		printf("; no plan has less than %.4g\n", p->bound);
+		printf("; the least possible is at least %.4g\n", p->bound);
 	else
-		printf("; no plan has less\n");
+		printf("; optimal\n");
 }
 
 void bit_plan_print(const struct bit_plan *p, const struct units *u, const double kl[],

@@ -83,7 +83,7 @@ static void read_windows(struct shape *s)
 	const int32_t *window;
 
 	if (!part_find(s->first, "/target", TENSOR_I32, 1, NULL, &target))
-		die("%s: is no record of eval-ppl, eval-choice or eval-generate: it has neither /target "
+		die("%s: is not a record of eval-ppl, eval-choice or eval-generate: it has neither /target "
 			"nor marks of questions", part_name(s->first));
 
 	s->n = target.dim[0];
@@ -165,6 +165,46 @@ static void check_record(const struct part *record, const struct shape *s)
 		choices_check_reference(record, s->first);
 }
 
+/* The seed of the calibration windows, in the histories of a record; NULL: they have none. */
+static void find_seed(void *arg, const char *name, const char *text, double number)
+{
+	static const char option[] = "--random-windows ";
+	const char *at = strncmp(name, "history", 7) ? NULL : strstr(text, option);
+	char **seed = arg;
+
+	(void)number;
+
+	if (at && !*seed) {
+		at += sizeof option - 1;
+		*seed = xformat("%.*s", (int)strspn(at, "0123456789"), at);
+	}
+}
+
+/* Warns of records that are no draws: of two seeds in one draw, or of one file for all. */
+static void check_draws(size_t draws, const struct part *const record[2 * draws])
+{
+	bool differ = draws == 1, mixed = false;
+
+	for (size_t i = 0; i < draws; i++) {
+		char *own = NULL, *base = NULL;
+
+		part_attributes(record[i], find_seed, &own);
+		part_attributes(record[draws + i], find_seed, &base);
+		if (!mixed && own && base && strcmp(own, base)) {
+			warn("%s and %s are of different draws (--random-windows %s and %s): differences of "
+				"one draw have smaller errors", part_name(record[i]),
+				part_name(record[draws + i]), own, base);
+			mixed = true;
+		}
+		differ |= strcmp(part_name(record[i]), part_name(record[0])) ||
+			strcmp(part_name(record[draws + i]), part_name(record[draws]));
+		free(own), free(base);
+	}
+	if (!differ)
+		warn("%s and %s are given %zu times: draws that do not differ add nothing",
+			part_name(record[0]), part_name(record[draws]), draws);
+}
+
 /* The means of x - less over the windows; less NULL: of x. */
 static void means_of(const struct shape *s, const double x[s->n], const double *less, double d[s->windows])
 {
@@ -199,6 +239,7 @@ struct table compare_table(size_t draws, const struct part *const record[2 * dra
 
 	for (size_t i = 1; i < 2 * draws; i++)
 		check_record(record[i], &s);
+	check_draws(draws, record);
 	for (const struct row *row = s.rows.row; row < s.rows.row + s.rows.n; row++) {
 		struct two_way t;
 		const char *verdict = "-";

@@ -231,7 +231,7 @@ static size_t *lengths_of(const char *option, struct list l)
 	size_t *y = xalloc(l.n, sizeof *y);
 
 	for (size_t i = 0; i < l.n; i++) {
-		const char *end = number_size(l.item[i], &y[i]);
+		const char *end = number_suffixed(l.item[i], &y[i]);
 
 		if (!end || *end || y[i] < 1 || y[i] > LENGTH_MAX)
 			misuse("--%s: '%s' is not a length from 1 to %d", option, l.item[i], LENGTH_MAX);
@@ -284,7 +284,7 @@ struct table roofline_table(const struct roofline *r)
 
 	for (size_t k = 0; k < on.n; k++)
 		if (!accelerator_of(on.item[k]))
-			misuse("--hardware: '%s' is not known; known are %s", on.item[k],
+			misuse("--hardware: '%s' is not known, expected one of %s", on.item[k],
 				names_of_rows(accelerators, sizeof *accelerators));
 	for (size_t i = 0; i < models.n; i++) {
 		struct row row = { .model = models.item[i], .shape = shape_of(models.item[i]) };

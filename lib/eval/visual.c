@@ -139,7 +139,7 @@ struct table visual_table(const char *models, const char *images)
 		while (v->name && strcmp(v->name, item))
 			v++;
 		if (!v->name)
-			misuse("--models: '%s' has no row of --table visual; known are %s", item,
+			misuse("--models: '%s' has no row of --table visual, expected one of %s", item,
 				names_of_rows(rows, sizeof *rows));
 		add_images(&t, v, images);
 	}

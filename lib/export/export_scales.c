@@ -116,7 +116,7 @@ float *export_scales_round(const struct export_scales *s, enum half_type dtype, 
 			(double)s->scale[k], k / s->groups, k % s->groups, (double)rounded[k], dtypes[dtype],
 			instead, dtypes[dtype]);
 	if (!exact && !o->allow_rounding)
-		die("%s: %s: the scale %.9g of row %zu, group %zu, is no number of %s; %s, dpq-run "
+		die("%s: %s: the scale %.9g of row %zu, group %zu, is not a number of %s; %s, dpq-run "
 			"--scale-dtype %s makes scales that fit, --allow-rounding rounds it", s->e->from,
 			s->w->layer->path, (double)s->scale[k], k / s->groups, k % s->groups, dtypes[dtype],
 			instead, dtypes[dtype]);

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/size.h"
 #include "forward/attention_private.h"
 #include "num/clones.h"
@@ -92,10 +93,7 @@ static const struct attention_kind *kind(void)
 /* Takes n numbers of four bytes from the workspace; without a workspace, only counts them. */
 static void *take(char *workspace, size_t *used, size_t n)
 {
-	void *y = workspace ? workspace + *used : NULL;
-
-	*used += ceil_div(n * 4, ALIGN) * ALIGN;
-	return y;
+	return cut(workspace, used, n, 4);
 }
 
 /* Divides the workspace at `base` (NULL: none yet) and returns its size. */

@@ -42,16 +42,14 @@ static void read_hadamard(struct online *o, const struct part *part, const struc
 
 static void fill(struct block *b, const struct part *part, const struct stack *s, size_t index)
 {
-	const bool each = s->arch->head_norm_kind == HEAD_NORM_EACH;
-
 	b->stack = s;
 	b->index = index;
 	for (int i = 0; i < NORM_POSITIONS; i++)
 		b->norm[i] = block_norm(part, s, index, s->arch->norm[i], s->hidden,
 			b->execution->device);
 	for (int i = 0; i < 2; i++)
-		b->head_norm[i] = block_norm(part, s, index, s->arch->head_norm[i],
-			(each ? 1 : i ? s->kv_heads : s->heads) * s->head_dim, b->execution->device);
+		b->head_norm[i] = block_norm(part, s, index, s->arch->head_norm[i], s->head_dim,
+			b->execution->device);
 	if (s->heads)
 		read_hadamard(&b->hadamard, part, s, index);
 	else

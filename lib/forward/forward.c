@@ -178,7 +178,7 @@ static void run_group(struct forward *f, const struct chunks *all, size_t first,
 	free(sequence);
 }
 
-/* Models whose windows pass a block in step. */
+/* Models whose windows pass a block together. */
 struct in_step {
 	size_t n;
 	struct forward *const *f;	/* [n] */

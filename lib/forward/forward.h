@@ -3,7 +3,7 @@
  * forward.h -- runs a model over all windows, part by part as it streams in
  *
  * Calling sequence: forward_open(); forward_part() for each part until it returns true; then logits_score(),
- * logits_tiles() or logits_of() (forward/logits.h); forward_close(). A part that is missing or out of order
+ * logits_tiles() (forward/logits.h); forward_close(). A part that is missing or out of order
  * is a fatal error.
  *
  * A part (embeddings, a block) is loaded once, and all windows pass it. Only the hidden states of all windows

@@ -138,18 +138,3 @@ void logits_score(struct forward *f, const struct head *h, double nll[f->windows
 	}
 	free(s.score);
 }
-
-void logits_of(struct forward *f, const struct head *h, size_t first, size_t n,
-	float y[n][f->config->vocab])
-{
-	const size_t hidden = f->hidden.width;
-	float *x = xalloc(n * hidden, sizeof *x);
-
-	memcpy(x, f->hidden.x + first * hidden, n * hidden * sizeof *x);
-	if (!f->normed)
-		head_norm(h, &(struct batch){ .rows = n }, (float (*)[hidden])x,
-			(const float (*)[hidden])x, NULL);
-	head_forward(h, n, y, (const float (*)[hidden])x,
-		f->windows->modality ? f->windows->modality + first : NULL);
-	free(x);
-}

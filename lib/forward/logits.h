@@ -27,7 +27,4 @@ void logits_tiles(size_t models, struct forward *const f[models], const struct h
  * error. */
 void logits_score(struct forward *f, const struct head *h, double nll[f->windows->targets],
 	uint8_t *likeliest);
-/* y = logits of the whole vocabulary for rows first .. first + n - 1 of the windows. */
-void logits_of(struct forward *f, const struct head *h, size_t first, size_t n,
-	float y[n][f->config->vocab]);
 #endif

@@ -6,8 +6,8 @@
  * run_to_heads(); logits_score() or logits_tiles() (forward/logits.h); run_close(). run_score() does the last
  * four for one model.
  *
- * The models advance in turns, by one part each. So each may come from a pipe, and only one block of each is
- * in memory. Bad data is a fatal error.
+ * The models advance alternately, by one part each. So each may come from a pipe, and only one block of each
+ * is in memory. Bad data is a fatal error.
  */
 #ifndef FORWARD_RUN_H
 #define FORWARD_RUN_H

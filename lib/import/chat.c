@@ -95,7 +95,7 @@ static void check_templates(const char *model, const json_t *templates, const ch
 	bool had = false;
 
 	if (json_is_string(templates) && !chat_string(templates))
-		die("%s: tokenizer_config.json: chat_template is no text: it has a NUL", model);
+		die("%s: tokenizer_config.json: chat_template is not a text: it has a NUL", model);
 	if (templates && !json_is_null(templates) && !json_is_string(templates) && !json_is_array(templates))
 		die("%s: tokenizer_config.json: chat_template is neither a text nor a list", model);
 	for (size_t i = 0; i < json_array_size(templates); i++) {

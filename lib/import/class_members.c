@@ -51,13 +51,11 @@ static void visit_norm(const struct visitor *v, const struct stack *s, size_t bl
 static void visit_block(const struct visitor *v, const struct stack *s, size_t block)
 {
 	const struct architecture *a = s->arch;
-	const bool each = a->head_norm_kind == HEAD_NORM_EACH;
 
 	for (int i = 0; i < NORM_POSITIONS; i++)
 		visit_norm(v, s, block, a->norm[i], s->hidden);
 	for (int i = 0; i < 2; i++)
-		visit_norm(v, s, block, a->head_norm[i],
-			each ? s->head_dim : stack_out(s, i ? ROLE_K : ROLE_Q));
+		visit_norm(v, s, block, a->head_norm[i], s->head_dim);
 	for (const struct linear_row *row = a->linear; row->name; row++)
 		for (size_t e = 0; stack_has(s, block, row) && e < stack_copies(s, row); e++)
 			visit_layer(v, s, block, row, e);

@@ -54,7 +54,7 @@ static const struct gguf_pre *find_pre(const struct gguf_vocabulary *v)
 		}
 		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", p->name);
 	}
-	die("%s: " GGUF_PRE ": '%s' is not known; known are %s", v->path, name, known);
+	die("%s: " GGUF_PRE ": '%s' is not known, expected one of %s", v->path, name, known);
 }
 
 static json_t *byte_level(const struct gguf_vocabulary *v, bool words)
@@ -97,7 +97,8 @@ static json_t *read_merges(const struct gguf_vocabulary *v)
 		whole = xformat("%s%s", left, gap + 1);
 		if (gguf_find_token(v, left) < 0 || gguf_find_token(v, gap + 1) < 0 ||
 		    gguf_find_token(v, whole) < 0)
-			die("%s: %s: number %zu: '%s', or a part of it, is no token", v->path, key, i, whole);
+			die("%s: %s: number %zu: '%s', or a part of it, is not a token", v->path, key, i,
+				whole);
 		gguf_append(v, list, json_pack("[s, s]", left, gap + 1));
 		free(whole);
 		free(left);

@@ -298,7 +298,7 @@ const struct gguf_row *gguf_row_of(const struct gguf *g, const char *path)
 		snprintf(known + n, sizeof known - n, "%s%s%s", n ? ", " : "", r->name,
 			r->experts ? " with experts" : "");
 	}
-	die("%s: " GGUF_ARCHITECTURE ": is %s%s%s%s, known are %s", path, name ? "'" : "",
+	die("%s: " GGUF_ARCHITECTURE ": is %s%s%s%s, expected one of %s", path, name ? "'" : "",
 		name ? name : "missing", name ? "'" : "", experts ? " with experts" : "", known);
 }
 

@@ -143,9 +143,10 @@ static _Noreturn void refuse_item(const struct source *s, const struct item *ite
 			snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", t->name);
 	}
 	if (item->type)
-		die("%s: %s: is stored as %s, known are %s", s->path, item->from->name, item->type->name,
-			known);
-	die("%s: %s: is stored as type %u, known are %s", s->path, item->from->name, item->from->type, known);
+		die("%s: %s: is stored as %s, expected one of %s", s->path, item->from->name,
+			item->type->name, known);
+	die("%s: %s: is stored as type %u, expected one of %s", s->path, item->from->name, item->from->type,
+		known);
 }
 
 /* Adds the tensors of transformers that a tensor of the file contains. */

@@ -177,7 +177,7 @@ char *gguf_tokenizer(const struct gguf *g, const char *path)
 		root = gguf_json_checked(&v, kinds[i].make(&v));
 	}
 	if (!text && !none && !root)
-		die("%s: " GGUF_TOKENIZER ": '%s' is not known; known are %s", path, name, known);
+		die("%s: " GGUF_TOKENIZER ": '%s' is not known, expected one of %s", path, name, known);
 	if (root) {
 		text = json_dumps(root, JSON_COMPACT);
 		if (!text)

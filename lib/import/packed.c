@@ -34,7 +34,7 @@ static const struct packed_kind *kind_of(const struct packed *p)
 			return kinds[i];
 		snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", kinds[i]->method);
 	}
-	die("%s: %squant_method '%s' is not known; known are %s", p->config_name, p->key,
+	die("%s: %squant_method '%s' is not known, expected one of %s", p->config_name, p->key,
 		method ? method : "", known);
 }
 

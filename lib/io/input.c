@@ -418,6 +418,16 @@ struct part *input_next(struct input *in)
 	return part;
 }
 
+struct part *input_beside(struct input *in, struct part *now, const struct part *first)
+{
+	if (part_index(first))
+		now = input_next(in);
+	if (!now || part_count(now) != part_count(first))
+		die("%s: is of another model than %s: it has %zu parts, expected %zu", in->name,
+			part_name(first), now ? part_count(now) : 0, part_count(first));
+	return now;
+}
+
 void input_close(struct input *in)
 {
 	close_part(&in->part);

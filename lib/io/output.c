@@ -301,8 +301,8 @@ static void begin_writing(struct output *out)
 		die("%s: is an input, the result would destroy it; use -o FILE", out->name);
 	/* A model, Hessians, an order may replace their own input; a record is not made again so easily. */
 	if (kind && (strcmp(kind, out->kind) || !strcmp(kind, "result")))
-		die("%s: is an input that holds %s%s, the result would destroy it", out->name,
-			*kind ? "a " : "no ", *kind ? kind : out->kind);
+		die("%s: is an input (%s%s), the result would destroy it", out->name, *kind ? "" : "no ",
+			*kind ? kind : out->kind);
 	if (out->target < 0)
 		return;
 	out->buffer.fd = descriptor_reopen(out->target, out->name);

@@ -73,7 +73,7 @@ static void open_part(struct resume *r)
 		if (r->fd < 0)
 			die("%s: cannot open:", r->part);
 		if (fstat(r->fd, &st) || !S_ISREG(st.st_mode))
-			die("%s: is no regular file, expected the parts of an earlier run, or nothing",
+			die("%s: is not a regular file, expected the parts of an earlier run, or nothing",
 				r->part);
 		if (file_is_input(r->fd))
 			die("%s: is an input; finished parts would be written into it", r->part);
@@ -167,7 +167,7 @@ struct resume *resume_open(const char *path, const char *kind, struct report *re
 		misuse("--resume: -o FILE is expected: finished parts are kept in FILE.part, and a later run "
 			"continues from them");
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		misuse("--resume: -o %s is no regular file", path);
+		misuse("--resume: -o %s is not a regular file", path);
 	replace_check(path);
 	hdf5_init();
 	*r = (struct resume){ .path = xformat("%s", path), .part = xformat("%s.part", path), .kind = kind,
@@ -250,7 +250,7 @@ size_t resume_begin(struct resume *r)
 	char *is;
 
 	if (file_pipe())
-		die("%s: is no regular file; --resume reads inputs again, expected a regular file",
+		die("%s: is not a regular file; --resume reads inputs again, expected a regular file",
 			file_pipe());
 	is = identity();
 	if (r->parts) {

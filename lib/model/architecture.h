@@ -35,8 +35,6 @@ enum norm_kind { NORM_RMS, NORM_LAYER };
 /* Norms of a block: of the input of a residual branch, and of its output before it is added to the residual
  * stream. */
 enum norm_position { BEFORE_ATTENTION, BEFORE_MLP, AFTER_ATTENTION, AFTER_MLP, NORM_POSITIONS };
-/* Norms of queries and keys before the rotation: of each head, or of all heads together. */
-enum head_norm_kind { HEAD_NORM_EACH, HEAD_NORM_ALL };
 /*
  * Blocks to which sliding_window applies.
  * - NONE: no block.
@@ -109,7 +107,9 @@ struct architecture {
 	const char *blocks;		/* parent of the numbered blocks; or the group of the projector */
 	/* Paths below the block; NULL: none (BEFORE_MLP: the norm of attention). */
 	const char *norm[NORM_POSITIONS];
-	const char *head_norm[2];	/* paths below the block, for queries and keys; NULL: none */
+	/* Paths below the block of the norms of each head of queries and keys, before rotary positions; NULL:
+	 * none. */
+	const char *head_norm[2];
 	const char *final_norm, *head;	/* only of a language model (tests/config.c) */
 	struct linear_row linear[LINEARS + 1];	/* without ROLE_GATE the MLP has no gate */
 
@@ -122,7 +122,6 @@ struct architecture {
 	bool bidirectional;		/* each row attends to its whole sequence */
 	size_t axes;			/* coordinates of a rotary position, see stack.axes */
 	enum norm_kind norm_kind;
-	enum head_norm_kind head_norm_kind;
 	float norm_offset;		/* gain of a norm = weight + norm_offset */
 	bool embedding_scaled;		/* embeddings of tokens are multiplied by √hidden */
 	bool parallel;			/* the MLP reads the block's input, like attention */

@@ -110,7 +110,7 @@ void config_activation(struct stack *s, const struct keys *k, const char *key)
 			return;
 		}
 	}
-	die("%s: /config: unknown activation '%s'; known are %s", k->file, name, known);
+	die("%s: /config: unknown activation '%s', expected one of %s", k->file, name, known);
 }
 
 /* An id outside the vocabulary is none: small test models are saved with the ids of their class. */

@@ -75,8 +75,9 @@ _Noreturn void config_unknown(const char *file, const struct config_classes *of)
 	for (const struct multimodal *m = multimodals; m->name; m++)
 		config_list_name(known, type ? m->model_type : m->name);
 	if (!type && !name)
-		die("%s: /config: names neither model_type nor architectures; known are %s", file, known);
-	die("%s: /config: unknown %s '%s'; known are %s", file, type ? "model_type" : "architecture",
+		die("%s: /config: names neither model_type nor architectures, expected one of %s", file,
+			known);
+	die("%s: /config: unknown %s '%s', expected one of %s", file, type ? "model_type" : "architecture",
 		type ? type : name, known);
 }
 

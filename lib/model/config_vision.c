@@ -132,7 +132,7 @@ static void check_encoder(const struct config_classes *of, const char *file)
 		return;
 	for (const struct architecture *e = of->multimodal->encoders; e->name; e++)
 		config_list_name(known, e->model_type);
-	die("%s: /config: 'vision_config': unknown model_type '%s'; known are %s", file,
+	die("%s: /config: 'vision_config': unknown model_type '%s', expected one of %s", file,
 		type ? type : "", known);
 }
 

@@ -172,10 +172,11 @@ static void read_text(const struct member_place *g, const struct member *m)
 		while (m->words[i] && strcmp(m->words[i], text))
 			i++;
 		if (!m->words[i])
-			refuse_member(g, m, "'%s' is not known; known are %s", text, m->meaning);
+			refuse_member(g, m, "'%s' is not known, expected one of %s", text, m->meaning);
 		*(int *)member_fill(g->l, m->view) = i;
 	} else if ((!m->optional || strcmp(text, "none")) && !format_parse(member_fill(g->l, m->view), text))
-		refuse_member(g, m, "'%s' is no number format; known are %s", text, format_list(false));
+		refuse_member(g, m, "'%s' is not a number format, expected one of %s", text,
+			format_list(false));
 	free(at), free(text);
 }
 

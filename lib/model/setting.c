@@ -13,9 +13,9 @@ static void parse(void *format, const char *option, const char *text, bool grid)
 	if (!format_parse(format, text)) {
 		char *closest = format_closest(text);
 
-		misuse("--%s: there is no format '%s'; %s%s%sknown are %s", option, text,
-			closest ? "did you mean " : "", closest ? closest : "", closest ? "? " : "",
-			format_list(grid));
+		misuse("--%s: there is no format '%s'%s%s%s one of %s", option, text,
+			closest ? "; did you mean " : "", closest ? closest : "",
+			closest ? "? Expected" : ", expected", format_list(grid));
 	}
 }
 
@@ -61,7 +61,7 @@ bool setting_kv_parse(struct cache_format *f, const char *text)
 		!scale_kinds[f->format.scales].divided;
 	f->group = (size_t)f->format.group;
 	if (text[n])
-		end = number_size(text + n + 1, &f->group);
+		end = number_suffixed(text + n + 1, &f->group);
 	free(name);
 	return known && end && !*end && (!text[n] || f->group) && f->group <= LINEAR_MAX;
 }
@@ -97,7 +97,7 @@ char *setting_kv_form(const void *format)
 void setting_group(void *group, const char *option, const char *text)
 {
 	size_t columns = 0;
-	const char *end = number_size(text, &columns);
+	const char *end = number_suffixed(text, &columns);
 	const bool channel = !strcmp(text, "channel"), tensor = !strcmp(text, "tensor");
 
 	if (!channel && !tensor && (!end || *end || !columns || columns > LINEAR_MAX))

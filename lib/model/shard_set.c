@@ -204,7 +204,7 @@ bool shard_sort(size_t n, struct filter file[n])
 		all[i] = look(&file[i]);
 		if ((all[i].shard.n != 0) != shards)
 			die("%s: is %s shard, %s is %s, expected all shards of one run, or none",
-				all[i].name, shards ? "no" : "a", all->name, shards ? "one" : "not");
+				all[i].name, shards ? "not a" : "a", all->name, shards ? "one" : "not");
 		if (shards && i)
 			compare(all, &all[i]);
 	}

@@ -367,9 +367,9 @@ struct tokens tokens_read(const struct part *part, const struct part *model, siz
 	double size = attribute(part, "vocab", 0), newline = attribute(part, "newline", NEWLINE_NONE);
 
 	if (!(bos >= -1) || bos >= INT32_MAX || bos != (int32_t)bos)
-		die("%s: /tokens: attribute bos_id is no token id", part_name(part));
+		die("%s: /tokens: attribute bos_id is not a token id", part_name(part));
 	if (!(size >= 0) || size > INT32_MAX || size != floor(size))
-		die("%s: /tokens: attribute vocab is no size", part_name(part));
+		die("%s: /tokens: attribute vocab is not a size", part_name(part));
 	if (!isnan(add) && add != 0 && add != 1)
 		die("%s: /tokens: attribute add_bos is %g, expected 0 or 1", part_name(part), add);
 	if (newline != NEWLINE_NONE && newline != NEWLINE_ALONE && newline != NEWLINE_WITHIN)

@@ -2,7 +2,7 @@
 /*
  * e8p.h -- the codebook E8P: a code for eight neighbouring weights of a row, from the lattice E8
  *
- *	e8p	16 bits, 2 bits a weight	w = g₁
+ *	e8p	16 bits, 2 bits per weight	w = g₁
  *	e8p3	24 bits, 3 bits			w = g₁ + g₂/2.04, g₂ of 256 points of E8
  *	e8p4	32 bits, 4 bits			w = g₁ + g₂/3.45, g₂ of E8P
  *
@@ -34,7 +34,7 @@
 enum { E8P_COLUMNS = 8, E8P_BYTES = 4, E8P_LANES = 64 };
 
 extern const struct code_form e8p_form;
-/* Fills in the bits of a format with f->n bits a weight. False: no such format. */
+/* Fills in the bits of a format with f->n bits per weight. False: no such format. */
 bool e8p_fill(struct format *f);
 /* The root mean square of Gaussian weights, in units of the scale, with about the least error. */
 double e8p_rms(const struct format *f);

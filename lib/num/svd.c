@@ -10,13 +10,14 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
+#include "base/cut.h"
 #include "base/random.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/linalg.h"
 
 /* Constants, not options: results depend on them. */
-enum { TILE = 64, ALIGN = 64, BLOCK = 64, FEW = 1 << 20 };
+enum { TILE = 64, BLOCK = 64, FEW = 1 << 20 };
 enum { POWERS = 8, MORE_MIN = 8, MORE_PART = 4 };
 /* Up to these extents, the space of all columns takes no more time, and has no error. */
 enum { SMALL = 1024, SMALL_PART = 6 };
@@ -52,19 +53,19 @@ static size_t dimensions(struct svd_state *t, const struct svd *s)
 static size_t lay_out(struct svd_state *t, const struct svd *s, char *base)
 {
 	const size_t k = dimensions(t, s);
-	const struct { double **at; size_t numbers; } piece[] = {
-		{ &t->x, k * s->m }, { &t->y, k * s->n }, { &t->z, k * s->n }, { &t->g, k * k },
-		{ &t->vector, s->r * k }, { &t->value, k }, { &t->tau, k }, { &t->work, WORK * k },
-		{ (double **)&t->iwork, INTEGERS * k }, { &t->row, (size_t)threads * (s->m + s->n) },
-	};
-	size_t size = 0;
+	size_t at = 0;
 
-	for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
-		if (base)
-			*piece[i].at = (void *)(base + size);
-		size += ceil_div(piece[i].numbers * sizeof(double), ALIGN) * ALIGN;
-	}
-	return size;
+	t->x = cut(base, &at, k * s->m, sizeof *t->x);
+	t->y = cut(base, &at, k * s->n, sizeof *t->y);
+	t->z = cut(base, &at, k * s->n, sizeof *t->z);
+	t->g = cut(base, &at, k * k, sizeof *t->g);
+	t->vector = cut(base, &at, s->r * k, sizeof *t->vector);
+	t->value = cut(base, &at, k, sizeof *t->value);
+	t->tau = cut(base, &at, k, sizeof *t->tau);
+	t->work = cut(base, &at, WORK * k, sizeof *t->work);
+	t->iwork = cut(base, &at, INTEGERS * k, sizeof *t->iwork);
+	t->row = cut(base, &at, (size_t)threads * (s->m + s->n), sizeof *t->row);
+	return at;
 }
 
 size_t svd_workspace(const struct svd *s)

@@ -2,7 +2,7 @@
 /*
  * trellis.h -- trellis codes: a code of 256 k bits for a tile of 16 x 16 weights
  *
- *	1mad<k>, 3inst<k>	k bits a weight, 1 to 4; states of L = 12 bits
+ *	1mad<k>, 3inst<k>	k bits per weight, 1 to 4; states of L = 12 bits
  *	1mad<k>-<L>, 3inst<k>-<L>	states of 10 to 16 bits
  *
  * The bits of a code are a ring. Weight p = 16 row + column has the state t of the L bits from bit p k on,
@@ -29,7 +29,8 @@
 enum { TRELLIS_SIDE = 16, TRELLIS_WEIGHTS = 256, TRELLIS_BYTES = 128 };
 
 extern const struct code_form trellis_form;
-/* Sets the bits of a format with f->x bits a weight and states of f->y bits, 0: 12. False: no such format. */
+/* Sets the bits of a format with f->x bits per weight and states of f->y bits, 0: 12. False: no such
+ * format. */
 bool trellis_fill_1mad(struct format *f);
 bool trellis_fill_3inst(struct format *f);
 /* The root mean square of Gaussian weights, in units of the scale, with about the least error. */

@@ -103,19 +103,6 @@ static inline float exp_of(float x)
 	return p * two.f;
 }
 
-CLONES(, float, vector_exp, (size_t n, float x[n], float shift), (n, x, shift))
-{
-	float sum[LANES] = { 0 };
-	size_t i = 0;
-
-	for (; i + LANES <= n; i += LANES)
-		for (size_t j = 0; j < LANES; j++)
-			sum[j] += x[i + j] = exp_of(x[i + j] - shift);
-	for (size_t j = 0; i < n; i++, j++)
-		sum[j] += x[i] = exp_of(x[i] - shift);
-	return fold(sum);
-}
-
 CLONES(, double, vector_sum_exp, (size_t n, const float x[n], float shift), (n, x, shift))
 {
 	double sum[LANES] = { 0 }, s = 0;

@@ -17,9 +17,6 @@ void vector_rmsnorm(size_t m, size_t n, float y[m][n], const float x[m][n], cons
 void vector_layernorm(size_t m, size_t n, float y[m][n], const float x[m][n], const float gain[n],
 	const float *shift, double eps);
 
-/* x becomes exp(x - shift), at least e^-87, with an error of at most 2 units in the last place. Returns the
- * sum. */
-float vector_exp(size_t n, float x[n], float shift);
 float vector_max(size_t n, const float x[n]);		/* -infinity for n = 0; NaN is ignored */
 double vector_sum_exp(size_t n, const float x[n], float shift);	/* Σ exp(x - shift), in double */
 /*

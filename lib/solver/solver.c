@@ -349,8 +349,8 @@ static void sweep_panel(const struct rows *r, const struct workspace *a, size_t 
 	quantize_dead(j, a, loaded);
 }
 
-/* Scales for the codes, then codes for the scales, in turns. The best result of each row is stored. Returns
- * Σ e²; *damped: Σ b². */
+/* Scales for the codes, then codes for the scales, alternately. The best result of each row is stored.
+ * Returns Σ e²; *damped: Σ b². */
 static double take_turns(const struct rows *r, const struct workspace *a, size_t row, size_t rows,
 	size_t lanes, double *damped)
 {

@@ -2,6 +2,7 @@
 /* solver_job.c -- workspace, order, groups and spans of a job; see solver_private.h */
 #include <string.h>
 #include "base/cpu.h"
+#include "base/cut.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "num/bf16x2.h"
@@ -17,10 +18,7 @@ struct pieces {
 
 static void *piece(struct pieces *p, size_t n, size_t size)
 {
-	size_t at = p->used;
-
-	p->used += (n * size + 63) & ~(size_t)63;
-	return p->base ? p->base + at : NULL;
+	return cut(p->base, &p->used, n, size);
 }
 
 static bool same_job(const struct solver_layer *a, const struct solver_layer *b)

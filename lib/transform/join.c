@@ -21,16 +21,8 @@ enum { NAMED = 3 };	/* layers that a warning names */
 /* Reads the next part of the other inputs. */
 static void advance(const struct join *j)
 {
-	const struct filter *first = j->file;
-
-	for (struct filter *f = j->file + 1; f < j->file + j->n; f++) {
-		if (part_index(first->part))
-			f->part = input_next(f->in);
-		if (!f->part || part_count(f->part) != part_count(first->part))
-			die("%s: is another model than %s: it has %zu parts, expected %zu", input_name(f->in),
-				input_name(first->in), f->part ? part_count(f->part) : 0,
-				part_count(first->part));
-	}
+	for (struct filter *f = j->file + 1; f < j->file + j->n; f++)
+		f->part = input_beside(f->in, f->part, j->file->part);
 }
 
 static const struct part *part_of(const struct join *j, size_t k)

@@ -117,7 +117,7 @@ struct method method_make(const struct method_options *o, bool (*given)(const vo
 	if (given(arg, "saturate"))
 		s->saturate = max_of(s, "saturate", o->saturate, s->saturate);
 	if (s->paths & (s->paths - 1))
-		misuse("--paths: %zu is no power of two, expected 1, 2, 4, 8 or 16", s->paths);
+		misuse("--paths: %zu is not a power of two, expected 1, 2, 4, 8 or 16", s->paths);
 	if (s->turns && s->group < 0)
 		misuse("--turns: finds scales of groups and channels, not of a tensor");
 	m.inputs_given = given(arg, "act-mode");

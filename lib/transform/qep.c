@@ -40,10 +40,23 @@ static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 			part_name(q->hessian), layer->path);
 }
 
+void qep_check_once(const struct part *part)
+{
+	char *by = part_text(part, "/", "corrected");
+
+	if (by)
+		die("%s: its weights are corrected for the error of their inputs already (%s); expected the "
+			"model before that", part_name(part), by);
+}
+
 void qep_check(struct qep *q, const struct filter *f)
 {
-	if (layers_whole(f) && !layers_each(f, q->layers, check_layer, q))
+	qep_check_once(f->part);
+	if (!layers_whole(f))
+		return;
+	if (!layers_each(f, q->layers, check_layer, q))
 		layers_none_selected(input_name(f->in), q->layers);
+	selection_warn(q->layers, "layers", input_name(f->in));
 }
 
 /* The correction of layers with one Hessian. */
@@ -141,6 +154,7 @@ void qep_part(void *arg, const struct filter *f)
 	if (!part_index(f->part)) {
 		calibrated_write(f->out, 2, (const struct part *[]){ f->part, q->hessian }, NULL);
 		output_history(f->out, "hessian", q->hessian);
+		output_text(f->out, "/", "corrected", program);
 	}
 	for (size_t i = 0; i < list.n; i++) {
 		const char *path = list.layer[i].path;

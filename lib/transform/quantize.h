@@ -40,8 +40,8 @@ struct quantize {
 	size_t done;
 	bool reads_hessian;		/* by the method of a layer; set by quantize_check_layers() */
 	/* Each warning is printed once. */
-	bool warned_plain, warned_inputs, warned_moments, warned_device, warned_result,
-		warned_order;
+	bool warned_plain, warned_inputs, warned_moments, warned_device, warned_result, warned_order,
+		warned_tied;
 	size_t made;
 	struct quantized **layer;	/* [made] until quantize_release() */
 };

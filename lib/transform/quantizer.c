@@ -134,22 +134,22 @@ static void values(const struct quantized *t, double value[COLUMNS])
 #define BY_LDLQ(of) .form = &of, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
 	.check = ldlq_check, .begin = solver_begin, .workspace = ldlq_bytes, .run = ldlq_make, .view = view, \
 	.values = values, .free = solver_free
-#define CODES_OF_SEVERAL(more) { true, "scale-search round-first group-view static-groups scale8 order " \
-	"reorder key paths turns ties" more, "a storage with codes of several weights" }
+#define OF_COLUMNS "order reorder key static-groups group-view paths turns"
+#define OF_SCALES "scale-search round-first scale8"
+#define CODES_OF_SEVERAL(more) { true, OF_COLUMNS " " OF_SCALES " ties" more, \
+	"a storage with codes of several weights" }
 /* A block is for neighbouring columns, and has its own scales. */
 #define BY_BLOCKS(of) .form = &of, .max_layers = 1, .reads_hessian = true, \
 	.report = { &table, &table_experts }, .check = gguf_blocks_check, .begin = solver_begin, \
 	.workspace = gguf_blocks_workspace, .run = gguf_blocks_make, .view = view, .values = values, \
-	.free = solver_free, .without_effect = { true, "group scale-dtype scale-bits ties scale-search " \
-		"round-first group-view static-groups scale8 order reorder key paths turns damp solver", \
-		"a storage of blocks" }
+	.free = solver_free, .without_effect = { true, OF_COLUMNS " " OF_SCALES \
+		" group scale-dtype scale-bits ties damp solver", "a storage of blocks" }
 #define BY_BRANCH(which) .makes_branch = true, .branch = &branch_methods[BRANCH_##which], .max_layers = 1, \
 	.report = { &branch_table, &branch_table }, .check = branch_check, .begin = branch_begin, \
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.check_result = branch_check_result, .free = branch_free
 
-#define NO_COMPENSATION { true, "order reorder key static-groups group-view damp paths turns solver", \
-	"--compensate none" }
+#define NO_COMPENSATION { true, OF_COLUMNS " damp solver", "--compensate none" }
 
 const struct quantizer quantizers[] = {
 	{ "rtn", BY_SOLVER(solve), .without_effect = NO_COMPENSATION },

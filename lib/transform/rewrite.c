@@ -372,7 +372,7 @@ static void change_part(const struct rewrite *r, const struct filter *f, const s
 	free(norm);
 }
 
-void rewrite_part(void *arg, const struct filter *f)
+static void rewrite_part(void *arg, const struct filter *f)
 {
 	struct residual here = residual_of(f->part, f->config);
 

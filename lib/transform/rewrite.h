@@ -55,10 +55,8 @@ struct filter rewrite_open(const char *path, const char *output);
 /* encoder (--language): the encoder's stream, the insides of its blocks, and the projector are not changed.
  */
 void rewrite_exclude_encoder(struct rewrite *r, const struct filter *f, bool encoder);
-/* part() of a filter: changes every layer and norm of the residual stream (model/residual.h), and copies the
- * rest. Static scales of inputs are a fatal error, since they would not fit the new inputs. */
-void rewrite_part(void *rewrite, const struct filter *f);
-/* Runs rewrite_part() on all parts. check: as in check_filter(), but a difference is no error with 16-bit
- * weights, which are rounded, or with finish(). */
+/* Changes every layer and norm of the residual stream (model/residual.h) in all parts, and copies the rest.
+ * Static scales of inputs are a fatal error, since they would not fit the new inputs. check: as in
+ * check_filter(), but a difference is no error with 16-bit weights, which are rounded, or with finish(). */
 void rewrite_filter(const struct rewrite *r, struct filter *f, bool check);
 #endif

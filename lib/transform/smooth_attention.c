@@ -58,7 +58,7 @@ static struct smoothed_keys *keys_of(const struct smooth_attention *s, const cha
 	struct layer_ref layer;
 
 	if (!layer_ref_find(s->config, path, &layer))
-		die("%s: is no layer of the model", path);
+		die("%s: is not a layer of the model", path);
 	return &s->keys[layer.block];
 }
 

@@ -128,6 +128,8 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	cd "$work" || exit
 	claim
 	trap leave EXIT
+	logged=0
+	[ ! -s "${PTQ_LOG-}" ] || logged=$(wc -l <"$PTQ_LOG")	# lines of other runs
 	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
 }
 # claim: makes $part, one process at a time. Where files cannot be locked, folders that others left are not removed

@@ -1,4 +1,4 @@
-# frontier.awk -- adds the column kl_times_gptq: KL over that of GPTQ without rotation at as many bits a weight
+# frontier.awk -- adds the column kl_times_gptq: KL over that of GPTQ without rotation at as many bits per weight
 #
 #	awk -f frontier.awk TABLE.tsv TABLE.tsv
 #

@@ -3,7 +3,7 @@
 Quantizes the layers that have codes in the file CODES by ggml_quantize_chunk() of the library in the package
 llama-cpp-python. With HESSIAN the importance of a column is the mean of its squared inputs, as in an imatrix file.
 Rows that are no multiple of the block get the type that llama.cpp takes instead. OUT is a plain model; on standard
-output are the bits a weight, as the last line of tensor-stats has them, on standard error memory and time.
+output are the bits per weight, as the last line of tensor-stats has them, on standard error memory and time.
 """
 
 import ctypes

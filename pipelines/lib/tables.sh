@@ -13,7 +13,7 @@
 #   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
 #                          usual columns; BITS: the column bits_a_weight
 #   over_draws FILE KEY [NAME]   the mean over draws of column NAME (the second one) in the line that begins with KEY
-#   bits_of RUN            bits a weight of RUN.stats, which tensor-stats printed: such a mean
+#   bits_of RUN            bits per weight of RUN.stats, which tensor-stats printed: such a mean
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
@@ -86,8 +86,9 @@ cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"
 }
-peaks() {	# the peak memory of each tool, over all runs in PTQ_LOG
-	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' '$2 > m[$1] { m[$1] = $2 }
+peaks() {	# the peak memory of each tool, in this run if the user has a log (PTQ_LOG), or in all of the folder
+	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' -v logged="$logged" '
+		NR > logged && $2 > m[$1] { m[$1] = $2 }
 		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
 }
 # called MODEL: the name of a model's file or folder. A file model.h5 has the name of its folder.

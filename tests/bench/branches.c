@@ -249,7 +249,7 @@ static void run_step(void)
 	float *w = xalloc((size_t)N * N, sizeof *w), *h = xalloc((size_t)N * N, sizeof *h);
 	float *y = xalloc((size_t)N * N, sizeof *y);
 	struct linear linear = { .out = N, .in = N, .weight = w };
-	struct feedback_layer l = { .weight = &linear, .name = "step", .h = h,
+	struct feedback_layer l = { .weight = &linear, .name = "step", .h = h, .whole = 1,
 		.a = xalloc((size_t)RANK * N, sizeof(float)), .b = xalloc((size_t)N * RANK, sizeof(float)) };
 	double ours[RUNS], limit[RUNS];
 	void *workspace;

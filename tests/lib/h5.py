@@ -95,7 +95,8 @@ def formats():
     """Every format, from the list that the tools print: int2..int8, e<x>m<y> (1 <= x + y <= 7, x <= 6), mxfp4."""
     said = subprocess.run(["exmy-sweep", "--formats", "?"], stderr=subprocess.PIPE, text=True).stderr
     names = []
-    for name, which in re.findall(r"(\S+?)(?: \((.*?)\))?(?:, |\n)", said.split("known are ")[1].split("\n")[0] + "\n"):
+    listed = said.split("expected one of ")[1].split("\n")[0] + "\n"
+    for name, which in re.findall(r"(\S+?)(?: \((.*?)\))?(?:, |\n)", listed):
         first, dots, last = name.partition("..")
         if dots:
             names += [f"{first[:-1]}{n}" for n in range(int(first[-1]), int(last[-1]) + 1)]

@@ -69,7 +69,7 @@ def look(page, top):
             if len(cells) != 5 or not (which or re.match(r"(section|appendix) [\w.]+: ", item)):
                 bad.append(f"{item}: not a row of five columns, the first an item")
             elif not re.match(r"(implemented|agrees|differs|not carried|not yet)\b", status):
-                bad.append(f"{item}: {status or 'nothing'} is no status")
+                bad.append(f"{item}: {status or 'nothing'} is not a status")
             elif status == "not yet" and carried + pages:
                 bad.append(f"{item}: not yet, and has a tool or results")
             elif status.startswith(("agrees", "differs")) and not pages:
