@@ -91,6 +91,10 @@ ok 'JSON' \
 	sh -c 'roofline --json |
 		py three_rows'
 
+is 'an accelerator by its numbers' "$(roofline --hardware own=80:3.35:989:1979)" \
+	"$(roofline --hardware h100 | sed 's/h100/own/')"
+no '... three numbers' 2 "--hardware: 'own=80:3.35:989' is not known" roofline --hardware own=80:3.35:989
+no '... no bandwidth' 2 "--hardware: 'own=80:0:989:1' is not known" roofline --hardware own=80:0:989:1
 no 'an unknown accelerator' 2 "--hardware: 'gaudi9' is not known, expected one of gaudi2" \
 	roofline --hardware gaudi2,gaudi9
 for f in W4 A8 W0A8 W17A8 W4A4 W4A8x 'W4A8,' ,W4A8 '' 4A8 W-4A8 W4A99999999999999999999; do

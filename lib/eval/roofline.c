@@ -118,14 +118,27 @@ static bool arithmetic_of(const char *name, size_t group, size_t kv_bits, struct
 	return true;
 }
 
-/* NULL: unknown name. */
-static const struct accelerator *accelerator_of(const char *name)
+/* "NAME" of a row, or "NAME=GB:TB/S:BF16:FP8". False: neither. */
+static bool accelerator_of(const char *text, struct accelerator *y)
 {
-	const struct accelerator *h = accelerators;
+	const char *at = strchr(text, '=');
+	double v[4];
 
-	while (h->name && strcmp(h->name, name) != 0)
-		h++;
-	return h->name ? h : NULL;
+	for (const struct accelerator *a = accelerators; a->name; a++)
+		if (!strcmp(a->name, text)) {
+			*y = *a;
+			return true;
+		}
+	if (!at || at == text)
+		return false;
+	*y = (struct accelerator){ .name = xformat("%.*s", (int)(at - text), text) };
+	for (int i = 0; i < 4; i++) {
+		at = number_real(at + 1, &v[i]);
+		if (!at || !(v[i] > 0) || *at != (i < 3 ? ':' : '\0'))
+			return false;
+	}
+	y->memory = v[0] * 1e9, y->bandwidth = v[1] * 1e12, y->bf16 = v[2] * 1e12, y->fp8 = v[3] * 1e12;
+	return true;
 }
 
 static struct shape of_row(const struct shape_row *r)
@@ -281,23 +294,25 @@ struct table roofline_table(const struct roofline *r)
 	struct list out = list_of("generate", r->generates);
 	size_t *prompt = lengths_of("prompt", in), *generate = lengths_of("generate", out);
 	struct arithmetic *a = arithmetics_of(r, formats);
+	struct accelerator *accelerator = xalloc(on.n, sizeof *accelerator);
 
 	for (size_t k = 0; k < on.n; k++)
-		if (!accelerator_of(on.item[k]))
-			misuse("--hardware: '%s' is not known, expected one of %s", on.item[k],
+		if (!accelerator_of(on.item[k], &accelerator[k]))
+			misuse("--hardware: '%s' is not known, expected one of %s, or NAME=GB:TB/S:BF16:FP8, "
+				"the rates in 10^12 operations per second", on.item[k],
 				names_of_rows(accelerators, sizeof *accelerators));
 	for (size_t i = 0; i < models.n; i++) {
 		struct row row = { .model = models.item[i], .shape = shape_of(models.item[i]) };
 
 		for (size_t k = 0; k < on.n; k++) {
-			row.hardware = on.item[k];
-			row.on = accelerator_of(on.item[k]);
+			row.hardware = accelerator[k].name;
+			row.on = &accelerator[k];
 			for (size_t n = 0; n < in.n; n++)
 				for (size_t m = 0; m < out.n; m++)
 					add_rows(&t, &row, formats, a, prompt[n], generate[m]);
 		}
 	}
 	free(models.item), free(on.item), free(formats.item), free(in.item), free(out.item);
-	free(prompt), free(generate), free(a);
+	free(prompt), free(generate), free(a), free(accelerator);
 	return t;
 }
