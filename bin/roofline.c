@@ -52,7 +52,7 @@ int main(int argc, char *argv[])
 			"names, folders or files of models",
 			.default_value = "llama-2-70b" },
 		{ 0, "hardware", OPTION_TEXT(&r.accelerators), "LIST",
-			"gaudi2, gaudi3, h100, h200, or NAME=GB:TB/S:BF16:FP8",
+			"gaudi2, ..., or NAME=GB:TB/S:BF16:FP8",
 			.default_value = "gaudi2" },
 		{ 0, "formats", OPTION_TEXT(&r.formats), "LIST",
 			"W<bits>A<8 or 16>, first: base", .default_value = "W4A16,W8A8,W4A8" },
