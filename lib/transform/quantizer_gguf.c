@@ -25,7 +25,8 @@ void gguf_blocks_check(const struct method *m, const char *file, const char *pat
 	(void)out;
 	if (m->solver.compensate != COMPENSATE_NONE)
 		misuse("--compensate %s: the blocks of %s are searched one by one, without compensation of "
-			"errors; expected --compensate none", compensates[m->solver.compensate], f->name);
+			"errors; expected --compensate none for %s", compensates[m->solver.compensate],
+			f->name, path);
 	if (m->solver.compute.kind)
 		misuse("--compute: weights of %s are multiplied as they are decoded", f->name);
 	if (in % columns)
