@@ -62,6 +62,7 @@ fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
 fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
 fpe2m2-table4-smollm2|fpe2m2-table4|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
+fpe2m2-table4-gemma3|fpe2m2-table4|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|
 frontier-gemma3|frontier|Gemma 3 270M, groups of 64, 8 windows of 512 tokens|
 frontier-prose|frontier|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
 frontier-smollm2|frontier|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|

@@ -153,7 +153,7 @@ function print_axis(p,   c, what, unit, lo, hi, pad, t, n, list, k, m) {
 		for (k = floor(lo / m) + 1; n < 0.8 && k * m <= hi; k++)
 			list = list (list == "" ? "" : ", ") sprintf("%g", k * m)
 		for (k = floor(log(lo) / log(10)); n >= 0.8 && 10 ^ k <= hi; k += n > (P > 2 ? 2.5 : 4.5) ? 2 : 1)
-			for (m = 1; m <= (n > 2.2 ? 1 : 5); m += m == 1 ? 1 : 3)
+			for (m = 1; m <= (n > (P > 2 ? 1.6 : 2.2) ? 1 : 5); m += m == 1 ? 1 : 3)
 				if (m * 10 ^ k >= lo && m * 10 ^ k <= hi)
 					list = list (list == "" ? "" : ", ") sprintf("%g", m * 10 ^ k)
 		gsub(/e[+]0?/, "e", list)
