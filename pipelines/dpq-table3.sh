@@ -26,11 +26,17 @@ run_steps
 columns='output_error nll nll_rise nll_rise_se nll_delta nll_delta_se kl kl_se kl_delta kl_delta_se ppl_rise_percent'
 row() {	# the row of the model itself has no comparison
 	[ "$2" = reference ] || { comparison "$@"; return; }
-	awk -F '\t' -v columns="$1" '$1 == "nll" {
-		n = split(columns, name, " ")
-		for (i = 1; i <= n; i++)
-			printf "%s%s", name[i] == "nll" ? $2 : name[i] ~ /_delta|^acc/ ? "" : 0, i < n ? FS : "\n"
-	}' reference.tsv
+	local name value values=''
+	for name in $1; do
+		case $name in
+			*_delta*) value='' ;;
+			nll) value=$(awk '$1 == "nll" { print $2 }' reference.tsv) ;;
+			acc*) value=$(cell model.choice "$name" all) ;;
+			*) value=0 ;;
+		esac
+		values+=$'\t'$value
+	done
+	echo "${values#?}"
 }
 tabulate table3 "$columns" row <<'T'
 scheme	order	@	llama2_7b_ppl	llama2_7b_rise_percent	llama3_8b_ppl	llama3_8b_rise_percent

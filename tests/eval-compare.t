@@ -31,7 +31,7 @@ ok 'calibrated draws' sh -c 'for k in 1 2 3 4 5; do
 done' sh "$model"
 eval-compare full-?.h5 none-?.h5 >a
 warns 'draws in another order' \
-	'full-1.h5 and none-2.h5 are of different draws \(--random-windows 1 and 2\)' \
+	'full-1.h5 and none-2.h5 have calibration windows of different seeds \(1 and 2\)' \
 	eval-compare full-1.h5 full-2.h5 none-2.h5 none-1.h5
 is 'all numbers' "$(cut -f1 a | xargs)" 'number nll nll_rise kl nll_delta kl_delta'
 ok '... are those of numpy' py numbers

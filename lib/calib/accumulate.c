@@ -216,7 +216,7 @@ struct sum {
 static void advance(struct sum *s)
 {
 	for (struct filter *f = s->file + 1; f < s->file + s->n; f++)
-		f->part = input_beside(f->in, f->part, s->file->part);
+		f->part = input_matching(f->in, f->part, s->file->part);
 }
 
 /* Warns if ids are counted twice. Shards of a run are not checked: their ranges of ids are the same. */

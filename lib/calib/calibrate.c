@@ -483,7 +483,7 @@ void calibrate_part(void *arg, const struct filter *f)
 	struct calibration k = calibrate_begin(part, run->config, run->execution, c->layers, true);
 
 	if (c->pair) {
-		c->pair->part = input_beside(c->pair->in, c->pair->part, part);
+		c->pair->part = input_matching(c->pair->in, c->pair->part, part);
 		if (!c->pair->forward->blocks)
 			check_plain(c->pair);
 		calibrate_pair(&k, c->pair);
@@ -516,7 +516,7 @@ void calibrate_finished(void *arg, const struct filter *f)
 
 	filter_report(f, &table);
 	if (c->pair)
-		c->pair->part = input_beside(c->pair->in, c->pair->part, f->part);
+		c->pair->part = input_matching(c->pair->in, c->pair->part, f->part);
 	if (f->all_finished)
 		return;
 	forward_part(c->forward, f->part, &in_groups);

@@ -7,7 +7,7 @@
  * the inputs of all tokens at the router. For down, the first n tokens are run through the expert; the result
  * is used for the prior only.
  *
- * With a second model, the pair, the sums have Σ z xᵀ too (calib/cross.h). Both models run together, and
+ * With a second model, the pair, the sums have Σ z xᵀ too (calib/cross.h). Both models run in lockstep, and
  * memory holds one block of each.
  *
  * Calling sequence: calibrate_open(); for each part of the model calibrate_begin(), calibrate_observe(), then
@@ -87,7 +87,7 @@ struct calibration calibrate_begin(const struct part *part, const struct config 
 /* Also sums Σ z xᵀ, with z of the pair, whose current part is the same. */
 void calibrate_pair(struct calibration *k, struct run *pair);
 struct observer calibrate_observer(struct calibration *k);
-/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs together. */
+/* Runs the part of the model and sums; runs the head too if it is selected. A pair runs in lockstep. */
 void calibrate_observe(struct calibration *k, struct forward *f, const struct part *part);
 /*
  * The same in steps, for a caller that changes a block between its stages:

@@ -72,7 +72,7 @@ static void print_comments(const struct bit_plan *p, const struct units *u,
 	else if (measured)
 		printf(", %.4g ± %.2g measured on %zu tokens", measured->kl, measured->se, measured->tokens);
 	if (p->bound < p->kl)
-		printf("; the least possible is at least %.4g\n", p->bound);
+		printf("; lower bound %.4g\n", p->bound);
 	else
 		printf("; optimal\n");
 }

@@ -24,7 +24,7 @@ uint64_t bit_plan_budget(const struct units *u, double bits, size_t bytes);
 
 struct bit_plan {
 	size_t *candidate;		/* [units] */
-	double kl, bound;		/* the sum; the least possible is at least bound */
+	double kl, bound;		/* the sum; bound: of the least possible sum */
 };
 /* kl: [units][candidates]. budget: of bit_plan_budget(). */
 struct bit_plan bit_plan_make(const struct units *u, const double kl[], uint64_t budget);

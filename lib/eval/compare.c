@@ -11,6 +11,7 @@
 #include "eval/mark.h"
 #include "eval/record.h"
 #include "eval/two_way.h"
+#include "model/calibrated.h"
 
 /* A row of the table: a dataset of the method's records, minus that of the base or of the reference. */
 enum less { NOTHING, BASE, REFERENCE };
@@ -165,40 +166,45 @@ static void check_record(const struct part *record, const struct shape *s)
 		choices_check_reference(record, s->first);
 }
 
-/* The seed of the calibration windows, in the histories of a record; NULL: they have none. */
-static void find_seed(void *arg, const char *name, const char *text, double number)
+/* The seed of the first windows that were drawn from a calibration text. */
+struct seed { bool given; size_t value; };
+
+static void note_seed(void *arg, const struct calibrated_range *r)
 {
-	static const char option[] = "--random-windows ";
-	const char *at = strncmp(name, "history", 7) ? NULL : strstr(text, option);
-	char **seed = arg;
+	struct seed *seed = arg;
 
-	(void)number;
-
-	if (at && !*seed) {
-		at += sizeof option - 1;
-		*seed = xformat("%.*s", (int)strspn(at, "0123456789"), at);
-	}
+	if (r->windows && !seed->given)
+		*seed = (struct seed){ true, r->seed };
 }
 
-/* Warns of records that are no draws: of two seeds in one draw, or of one file for all. */
+static struct seed seed_of(const struct part *record)
+{
+	char *lines = part_text(record, "/", CALIBRATED);
+	struct seed seed = { 0 };
+
+	calibrated_each(lines, note_seed, &seed);
+	free(lines);
+	return seed;
+}
+
+/* Warns if the two records of a draw have calibration windows of different seeds, or if all draws are the
+ * same two files. */
 static void check_draws(size_t draws, const struct part *const record[2 * draws])
 {
 	bool differ = draws == 1, mixed = false;
 
 	for (size_t i = 0; i < draws; i++) {
-		char *own = NULL, *base = NULL;
+		const struct part *own = record[i], *base = record[draws + i];
+		const struct seed a = seed_of(own), b = seed_of(base);
 
-		part_attributes(record[i], find_seed, &own);
-		part_attributes(record[draws + i], find_seed, &base);
-		if (!mixed && own && base && strcmp(own, base)) {
-			warn("%s and %s are of different draws (--random-windows %s and %s): differences of "
-				"one draw have smaller errors", part_name(record[i]),
-				part_name(record[draws + i]), own, base);
+		if (!mixed && a.given && b.given && a.value != b.value) {
+			warn("%s and %s have calibration windows of different seeds (%zu and %zu): give "
+				"the records of a method and of its base in the same order of draws",
+				part_name(own), part_name(base), a.value, b.value);
 			mixed = true;
 		}
-		differ |= strcmp(part_name(record[i]), part_name(record[0])) ||
-			strcmp(part_name(record[draws + i]), part_name(record[draws]));
-		free(own), free(base);
+		differ |= strcmp(part_name(own), part_name(record[0])) ||
+			strcmp(part_name(base), part_name(record[draws]));
 	}
 	if (!differ)
 		warn("%s and %s are given %zu times: draws that do not differ add nothing",

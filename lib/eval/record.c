@@ -28,6 +28,7 @@ struct output *record_open(const char *path, const struct part *model)
 	out = output_open(path, "result");
 	output_start(out, 0, 1);
 	record_input(out, "model", model);
+	calibrated_write(out, 1, &model, NULL);
 	return out;
 }
 

@@ -16,8 +16,8 @@
 #include "io/part.h"
 
 /*
- * Opens a record of a tool that prints its results as text (output_stdout_check()), with the history of the
- * model, from its first part; model NULL: without one. path NULL: returns NULL, no record.
+ * Opens a record of a tool that prints its results as text (output_stdout_check()), with the history and the
+ * calibration of the model, from its first part; model NULL: without one. path NULL: returns NULL, no record.
  */
 struct output *record_open(const char *path, const struct part *model);
 /* Writes the history of another input, from its first part. option: its option. out or input NULL: no effect.

@@ -90,12 +90,6 @@ static const struct attention_kind *kind(void)
 	return &kinds[cpu == CPU_PLAIN && cpu_widest > CPU_PLAIN ? CPU_AVX2 : cpu];
 }
 
-/* Takes n numbers of four bytes from the workspace; without a workspace, only counts them. */
-static void *take(char *workspace, size_t *used, size_t n)
-{
-	return cut(workspace, used, n, 4);
-}
-
 /* Divides the workspace at `base` (NULL: none yet) and returns its size. */
 static size_t cut_tile(struct tile *t, const struct attention *a, size_t queries, char *base)
 {
@@ -110,12 +104,16 @@ static size_t cut_tile(struct tile *t, const struct attention *a, size_t queries
 	wide = VECTORS * t->lanes;
 	t->panels = ceil_div(t->columns, wide);
 	columns = t->panels * wide;
-	t->q = take(base, &used, columns * t->d), t->y = take(base, &used, columns * t->deep);
-	t->max = take(base, &used, columns), t->sum = take(base, &used, columns);
-	t->score = take(base, &used, KEYS * wide);
-	t->k = take(base, &used, KEYS * t->d), t->v = take(base, &used, KEYS * t->deep);
-	t->from = take(base, &used, columns), t->at = take(base, &used, columns);
-	t->index = take(base, &used, KEYS);
+	t->q = cut(base, &used, columns * t->d, sizeof *t->q);
+	t->y = cut(base, &used, columns * t->deep, sizeof *t->y);
+	t->max = cut(base, &used, columns, sizeof *t->max);
+	t->sum = cut(base, &used, columns, sizeof *t->sum);
+	t->score = cut(base, &used, KEYS * wide, sizeof *t->score);
+	t->k = cut(base, &used, KEYS * t->d, sizeof *t->k);
+	t->v = cut(base, &used, KEYS * t->deep, sizeof *t->v);
+	t->from = cut(base, &used, columns, sizeof *t->from);
+	t->at = cut(base, &used, columns, sizeof *t->at);
+	t->index = cut(base, &used, KEYS, sizeof *t->index);
 	return used;
 }
 

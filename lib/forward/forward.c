@@ -92,7 +92,7 @@ static void make_works(struct forward *f, const struct stack *s, size_t n, size_
 		f->work[f->works] = work_on(f->execution->device, s, tokens, piece, windows_of(f)->positions);
 }
 
-/* Windows that pass a block together. */
+/* Windows that pass a block in lockstep. */
 struct chunk { size_t first, n; };
 struct chunks { struct chunk *chunk; size_t n, tokens; };	/* tokens: most tokens of a chunk */
 
@@ -178,7 +178,7 @@ static void run_group(struct forward *f, const struct chunks *all, size_t first,
 	free(sequence);
 }
 
-/* Models whose windows pass a block together. */
+/* Models whose windows pass a block in lockstep. */
 struct in_step {
 	size_t n;
 	struct forward *const *f;	/* [n] */

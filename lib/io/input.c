@@ -418,7 +418,7 @@ struct part *input_next(struct input *in)
 	return part;
 }
 
-struct part *input_beside(struct input *in, struct part *now, const struct part *first)
+struct part *input_matching(struct input *in, struct part *now, const struct part *first)
 {
 	if (part_index(first))
 		now = input_next(in);

@@ -51,9 +51,9 @@ typedef const char **part_layout(const char *config);
  * "model|hessian"; NULL: any HDF5 file. layout NULL: the tree is one part. */
 struct input *input_open(const char *path, part_layout *layout, const char *kind);
 struct part *input_next(struct input *in);	/* NULL after the last part; fatal error on a cut stream */
-/* The part of a further input that belongs to part `first` of another one. `now`: the last part of `in`; for
- * part 0, that part itself. A file with another number of parts is a fatal error. */
-struct part *input_beside(struct input *in, struct part *now, const struct part *first);
+/* Advances `in` to the part with the number of `first`, a part of another input. now: the last part of `in`;
+ * part 0 is read already. Another number of parts is a fatal error. */
+struct part *input_matching(struct input *in, struct part *now, const struct part *first);
 void input_close(struct input *in);
 const char *input_name(const struct input *in);
 bool input_whole(const struct input *in);	/* one file, not a stream; after the first input_next() */

@@ -22,7 +22,7 @@ enum { NAMED = 3 };	/* layers that a warning names */
 static void advance(const struct join *j)
 {
 	for (struct filter *f = j->file + 1; f < j->file + j->n; f++)
-		f->part = input_beside(f->in, f->part, j->file->part);
+		f->part = input_matching(f->in, f->part, j->file->part);
 }
 
 static const struct part *part_of(const struct join *j, size_t k)

@@ -11,7 +11,7 @@
  * activation scales round their inputs. Memory holds one block, its quantized layers, and the hidden states.
  *
  * If a method reads cross moments Σ z xᵀ (QEP, Qronos), the windows also pass the unquantized layers of the
- * input file, together (calib/cross.h). x is the input of a layer after quantized layers, z that after
+ * input file, in lockstep (calib/cross.h). x is the input of a layer after quantized layers, z that after
  * unquantized ones. Memory then holds two blocks and two sets of hidden states. The file is read once.
  *
  * Calling sequence: sequential_source() as the source of a struct quantize; sequential_open();

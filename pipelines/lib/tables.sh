@@ -86,7 +86,7 @@ cell() {
 	awk -F '\t' -v name="$2" -v key="$3" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"
 }
-peaks() {	# the peak memory of each tool, in this run if the user has a log (PTQ_LOG), or in all of the folder
+peaks() {	# the peak memory of each tool: of this run with PTQ_LOG, else of all runs in the folder
 	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' -v logged="$logged" '
 		NR > logged && $2 > m[$1] { m[$1] = $2 }
 		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
