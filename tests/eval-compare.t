@@ -16,7 +16,7 @@ is 'one draw has no verdict' "$(eval-compare hand-1.h5 zero.h5 | sed -n 3p | xar
 	'nll_delta 2 0.57735 - - 0.57735 - - 1 3'
 is 'a method and itself: no difference, no verdict' "$(eval-compare hand-?.h5 hand-?.h5 | sed -n 3p | xargs)" \
 	'nll_delta 0 0 - 0 0 - - 2 3'
-warns 'two files for all draws' 'hand-1.h5 and zero.h5 are given 2 times' \
+warns 'two files for all draws' 'hand-1.h5 and zero.h5 are given twice' \
 	eval-compare hand-1.h5 hand-1.h5 zero.h5 zero.h5
 is 'another confidence' "$(eval-compare --confidence 0.5 hand-1.h5 hand-2.h5 zero.h5 zero.h5 | sed -n 3p | cut -f8)" yes
 

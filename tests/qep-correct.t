@@ -85,6 +85,12 @@ for twice in 'qep-correct' 'dpq-run --group 8 --qep 0.5' 'dpq-run --group 8 --so
 	no "corrected twice: $twice" 1 'once.h5: its weights are corrected .* already \(qep-correct\)' \
 		$twice -q --hessian llama-gqa-c.h5 once.h5 -o no.h5
 done
+for i in 1 2; do
+	{ [ $i = 1 ] && cat $m || cat once.h5; } |
+		dpq-run -q --hessian llama-gqa-c.h5 --group 8 --shard $i/2 >part-$i.h5
+done
+no 'shards of both models, from pipes' 1 'part-2.h5: is a shard of a corrected model, part-1.h5 is not' \
+	tensor-join part-1.h5 part-2.h5 -o no.h5
 dpq-run -q --compensate none --group 8 once.h5 -o once-q.h5
 warns 'the corrected model as --pair' 'once.h5: its weights are corrected by qep-correct; --pair expects' \
 	hessian-accum --tokens t.h5 --ctx 32 --pair once.h5 once-q.h5 -o x.h5

@@ -94,6 +94,7 @@ ok 'JSON' \
 is 'an accelerator by its numbers' "$(roofline --hardware own=80:3.35:989:1979)" \
 	"$(roofline --hardware h100 | sed 's/h100/own/')"
 no '... three numbers' 2 "--hardware: 'own=80:3.35:989' is not known" roofline --hardware own=80:3.35:989
+no '... too much memory' 2 "--hardware: 'own=1e10:3:1:1' is not known" roofline --hardware own=1e10:3:1:1
 no '... no bandwidth' 2 "--hardware: 'own=80:0:989:1' is not known" roofline --hardware own=80:0:989:1
 no 'an unknown accelerator' 2 "--hardware: 'gaudi9' is not known, expected one of gaudi2" \
 	roofline --hardware gaudi2,gaudi9

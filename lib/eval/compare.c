@@ -187,11 +187,11 @@ static struct seed seed_of(const struct part *record)
 	return seed;
 }
 
-/* Warns if the two records of a draw have calibration windows of different seeds, or if all draws are the
- * same two files. */
+/* Warns if the two records of a draw have calibration windows of different seeds, or if two draws are
+ * the same files. */
 static void check_draws(size_t draws, const struct part *const record[2 * draws])
 {
-	bool differ = draws == 1, mixed = false;
+	bool mixed = false, repeated = false;
 
 	for (size_t i = 0; i < draws; i++) {
 		const struct part *own = record[i], *base = record[draws + i];
@@ -203,12 +203,14 @@ static void check_draws(size_t draws, const struct part *const record[2 * draws]
 				part_name(own), part_name(base), a.value, b.value);
 			mixed = true;
 		}
-		differ |= strcmp(part_name(own), part_name(record[0])) ||
-			strcmp(part_name(base), part_name(record[draws]));
+		for (size_t k = 0; k < i && !repeated; k++) {
+			repeated = !strcmp(part_name(own), part_name(record[k])) &&
+				!strcmp(part_name(base), part_name(record[draws + k]));
+			if (repeated)
+				warn("%s and %s are given twice: draws that do not differ add nothing",
+					part_name(own), part_name(base));
+		}
 	}
-	if (!differ)
-		warn("%s and %s are given %zu times: draws that do not differ add nothing",
-			part_name(record[0]), part_name(record[draws]), draws);
 }
 
 /* The means of x - less over the windows; less NULL: of x. */

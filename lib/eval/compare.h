@@ -26,7 +26,7 @@
 
 /*
  * record: the records of the method, one a draw, then those of its base in the same draws. Warns of
- * calibration windows of different seeds in one draw, and of draws that are all the same. confidence: of the
+ * calibration windows of different seeds in one draw, and of draws that are the same. confidence: of the
  * verdict in column `separated`, yes or no; "-", no verdict, for one draw, for equal numbers in all draws and
  * windows, and for nll and kl, which are not differences.
  *

@@ -15,6 +15,7 @@
 
 enum { LENGTH_MAX = 1 << 20, CONFIG_MAX = 1 << 24, LIST_MAX = 1000 };
 static const double EMBEDDING_BYTES = 2, SCALE_BITS = 16;
+static const double LEAST = 1e-6, MOST = 1e9;	/* numbers of an accelerator */
 
 struct shape {
 	double blocks, linear, active;	/* L, P, P' */
@@ -118,7 +119,7 @@ static bool arithmetic_of(const char *name, size_t group, size_t kv_bits, struct
 	return true;
 }
 
-/* "NAME" of a row, or "NAME=GB:TB/S:BF16:FP8". False: neither. */
+/* "NAME" of a row, or "NAME=GB:TB/S:BF16:FP8", each from 1e-6 to 1e9. False: neither. */
 static bool accelerator_of(const char *text, struct accelerator *y)
 {
 	const char *at = strchr(text, '=');
@@ -134,7 +135,7 @@ static bool accelerator_of(const char *text, struct accelerator *y)
 	*y = (struct accelerator){ .name = xformat("%.*s", (int)(at - text), text) };
 	for (int i = 0; i < 4; i++) {
 		at = number_real(at + 1, &v[i]);
-		if (!at || !(v[i] > 0) || *at != (i < 3 ? ':' : '\0'))
+		if (!at || !(v[i] >= LEAST && v[i] <= MOST) || *at != (i < 3 ? ':' : '\0'))
 			return false;
 	}
 	y->memory = v[0] * 1e9, y->bandwidth = v[1] * 1e12, y->bf16 = v[2] * 1e12, y->fp8 = v[3] * 1e12;

@@ -105,3 +105,10 @@ void setting_group(void *group, const char *option, const char *text)
 			option, text, LINEAR_MAX);
 	*(long *)group = channel ? 0 : tensor ? -1 : (long)columns;
 }
+
+char *setting_group_form(const void *group)
+{
+	const long g = *(const long *)group;
+
+	return g > 0 ? xformat("%ld", g) : xformat("%s", g ? "tensor" : "channel");
+}

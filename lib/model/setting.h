@@ -37,6 +37,7 @@ char *setting_kv_form(const void *format);
 
 /* Value: long, the columns that share a scale; 0 for "channel", -1 for "tensor". */
 #define OPTION_GROUP(var) { 'g', "group", OPTION_PARSED(long, var, setting_group), "G|channel|tensor", \
-	"columns that share a scale", .default_value = "128" }
+	"columns that share a scale", .default_value = "128", .form = setting_group_form }
 void setting_group(void *group, const char *option, const char *text);
+char *setting_group_form(const void *group);
 #endif

@@ -333,6 +333,22 @@ static void begin_part(struct quantize *q, const struct filter *f)
 		output_history(f->out, "reference", q->reference);
 }
 
+/* Warns if the output layer shares the weight of an embedding that is quantized. */
+static void warn_untied(struct quantize *q, const struct filter *f)
+{
+	const struct architecture *a = f->config->arch;
+	char *head = xformat("%s/weight", a->head);
+	char *same = part_has(f->part, head) ? part_tied(f->part, head) : NULL;
+
+	if (same && !q->warned_tied && selection_names(q->layers, a->embedding) &&
+	    !quantize_method(q, a->embedding)->keep) {
+		warn("%s: %s is quantized; the output layer, which shares its weight, keeps it as it is",
+			part_name(f->part), a->embedding);
+		q->warned_tied = true;
+	}
+	free(head), free(same);
+}
+
 void quantize_part(void *arg, const struct filter *f)
 {
 	struct quantize *q = arg;
@@ -341,6 +357,8 @@ void quantize_part(void *arg, const struct filter *f)
 
 	if (!f->config)	/* the layers are not known earlier */
 		layers_each(f, &(struct selection){ 0 }, plan_note, q->plan);
+	else
+		warn_untied(q, f);
 	if (begun)
 		begin_part(q, f);
 	if (q->walk)

@@ -139,12 +139,6 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 			"its errors are those of the weights, not of the outputs");
 		q->warned_moments = true;
 	}
-	if (w->f->config && w->f->config->tied && !q->warned_tied &&
-	    (layer->row == ROW_EMBEDDING || layer->row == ROW_HEAD)) {
-		warn("%s: %s: embedding and output layer share one weight; in the result each has its own, "
-			"quantized if --layers selects it", part_name(w->f->part), path);
-		q->warned_tied = true;
-	}
 	if (w->f->shard.n < 2) {	/* otherwise the layer may belong to another shard */
 		quantize_check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
 		if (layer_exists(w->f->part, path))	/* not a later part of a stream */

@@ -125,11 +125,12 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	[[ ${runner[0]} != */* ]] || runner[0]=$(realpath -- "${runner[0]}")
 	[ $mode = make ] || { look "$work"; return; }
 	mkdir -p "$work/.steps"
+	[ -z "${PTQ_LOG-}" ] || PTQ_LOG=$(realpath -m -- "$PTQ_LOG")
 	cd "$work" || exit
 	claim
 	trap leave EXIT
 	logged=0
-	[ ! -s "${PTQ_LOG-}" ] || logged=$(wc -l <"$PTQ_LOG")	# lines of other runs
+	[ ! -f "${PTQ_LOG-}" ] || logged=$(wc -l <"$PTQ_LOG")	# lines of other runs
 	export PATH name work PTQ_LOG=${PTQ_LOG:-$work/usage.tsv}
 }
 # claim: makes $part, one process at a time. Where files cannot be locked, folders that others left are not removed

@@ -87,9 +87,11 @@ cell() {
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $1 == key { print $c }' "$1"
 }
 peaks() {	# the peak memory of each tool: of this run with PTQ_LOG, else of all runs in the folder
-	[ ! -s "$PTQ_LOG" ] || say "peak memory, MiB: $(awk -F '\t' -v logged="$logged" '
-		NR > logged && $2 > m[$1] { m[$1] = $2 }
-		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)"
+	local most
+	[ -f "$PTQ_LOG" ] || return 0
+	most=$(awk -F '\t' -v logged="$logged" 'NR > logged && NF == 4 && $2 > m[$1] { m[$1] = $2 }
+		END { for (t in m) print t, m[t] }' "$PTQ_LOG" | sort | paste -sd ,)
+	[ -z "$most" ] || say "peak memory, MiB: $most"
 }
 # called MODEL: the name of a model's file or folder. A file model.h5 has the name of its folder.
 called() {
