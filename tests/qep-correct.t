@@ -82,17 +82,13 @@ hessian-accum -q --tokens t.h5 --ctx 32 --pair split.h5 split.h5 -o split-c.h5
 run $m -o once.h5
 for twice in 'qep-correct' 'dpq-run --group 8 --qep 0.5' 'dpq-run --group 8 --solver qronos'; do
 	# shellcheck disable=SC2086
-	no "corrected twice: $twice" 1 'once.h5: its weights are corrected .* already \(qep-correct\)' \
+	no "corrected twice: $twice" 1 'once.h5: .*/0/.*: is corrected for .* already \(qep-correct\)' \
 		$twice -q --hessian llama-gqa-c.h5 once.h5 -o no.h5
 done
-for i in 1 2; do
-	{ [ $i = 1 ] && cat $m || cat once.h5; } |
-		dpq-run -q --hessian llama-gqa-c.h5 --group 8 --shard $i/2 >part-$i.h5
-done
-no 'shards of both models, from pipes' 1 'part-2.h5: is a shard of a corrected model, part-1.h5 is not' \
-	tensor-join part-1.h5 part-2.h5 -o no.h5
+smooth-scale -q --random 1 once.h5 -o smooth.h5
+no '... after another filter' 1 'smooth.h5: .*: is corrected for' run --hessian llama-gqa-c.h5 --force-basis smooth.h5
 dpq-run -q --compensate none --group 8 once.h5 -o once-q.h5
-warns 'the corrected model as --pair' 'once.h5: its weights are corrected by qep-correct; --pair expects' \
+warns 'the corrected model as --pair' 'once.h5: /model/layers/0/.*: is corrected by qep-correct; --pair expects' \
 	hessian-accum --tokens t.h5 --ctx 32 --pair once.h5 once-q.h5 -o x.h5
 no 'split columns' 1 'split.h5: /model/layers/0/mlp/down_proj: has split columns' \
 	qep-correct -q --skip none --layers '*down_proj' --hessian split-c.h5 split.h5 -o no.h5

@@ -255,22 +255,22 @@ static void with_block(void *arg, struct forward *pair)
 	run_model(s);
 }
 
-/* Warns if the pair has a quantized layer up to its first block, or corrected weights. */
+/* Warns if the pair has a quantized or corrected layer up to its first block. */
 static void check_plain(const struct run *pair)
 {
-	char *corrected = part_index(pair->part) ? NULL : part_text(pair->part, "/", "corrected");
 	struct layer_list list = layer_list(pair->part, pair->config, &(struct selection){ 0 });
-	size_t i = 0;
+	char *by = NULL;
 
-	while (i < list.n && !layer_quantized(pair->part, list.layer[i].path))
-		i++;
-	if (i < list.n)
-		warn("%s: %s: is quantized; --pair expects the unquantized model", part_name(pair->part),
-			list.layer[i].path);
-	else if (corrected)
-		warn("%s: its weights are corrected by %s; --pair expects the model before that",
-			part_name(pair->part), corrected);
-	layer_list_free(&list), free(corrected);
+	for (size_t i = 0; i < list.n && !by; i++) {
+		const char *path = list.layer[i].path;
+		const bool quantized = layer_quantized(pair->part, path);
+
+		by = quantized ? xformat("quantized") : part_text(pair->part, path, "corrected");
+		if (by)
+			warn("%s: %s: is %s%s; --pair expects the unquantized model", part_name(pair->part),
+				path, quantized ? "" : "corrected by ", by);
+	}
+	layer_list_free(&list), free(by);
 }
 
 bool calibrate_blocks(struct calibration *k, struct forward *f, const struct part *part,

@@ -88,7 +88,6 @@ struct shard_file {
 	struct shard shard;		/* n 0: not a shard */
 	char *command, *digest[SHARD_INPUTS];
 	char *calibration;		/* attribute (model/calibrated.h), or NULL */
-	char *corrected;		/* attribute, or NULL */
 };
 
 /* The first line of a history, without its --shard. */
@@ -126,7 +125,6 @@ static struct shard_file look(const struct filter *f)
 	for (int k = 0; k < SHARD_INPUTS; k++)
 		y.digest[k] = part_text(part, "/", shard_digests[k]);
 	y.calibration = part_text(part, "/", CALIBRATED);
-	y.corrected = part_text(part, "/", "corrected");
 	return y;
 }
 
@@ -175,9 +173,6 @@ static void compare(const struct shard_file *a, const struct shard_file *b)
 	if (texts_differ(a->calibration, b->calibration))
 		die("%s: is a shard of other tokens, or of another range of them, than %s (attribute %s)",
 			b->name, a->name, CALIBRATED);
-	if (texts_differ(a->corrected, b->corrected))
-		die("%s: is a shard of a corrected model, %s is not (attribute corrected)",
-			(b->corrected ? b : a)->name, (b->corrected ? a : b)->name);
 }
 
 static int by_shard(const void *a, const void *b)
@@ -219,7 +214,7 @@ bool shard_sort(size_t n, struct filter file[n])
 	}
 	for (size_t i = 0; i < n; i++) {
 		file[i] = all[i].filter;
-		free(all[i].command), free(all[i].calibration), free(all[i].corrected);
+		free(all[i].command), free(all[i].calibration);
 		for (int k = 0; k < SHARD_INPUTS; k++)
 			free(all[i].digest[k]);
 	}

@@ -28,33 +28,38 @@ bool qep_skips(const struct selection *skip, const struct layer_ref *layer)
 	return p == PROJECTION_DOWN || p == PROJECTION_SHARED_DOWN || p == PROJECTION_EXPERT_DOWN;
 }
 
+void qep_check_layer(const struct part *part, const char *path)
+{
+	char *by = part_text(part, path, "corrected");
+
+	if (by)
+		die("%s: %s: is corrected for the error of its inputs already (%s); expected the model "
+			"before that", part_name(part), path, by);
+}
+
+/* Argument of check_layer(). */
+struct visit { const struct qep *q; const struct part *part; };
+
 static void check_layer(void *arg, const struct layer_ref *layer, size_t in)
 {
-	const struct qep *q = arg;
+	const struct visit *v = arg;
+	const struct qep *q = v->q;
 
 	if (qep_skips(q->skip, layer))
 		return;
+	if (layer_exists(v->part, layer->path))
+		qep_check_layer(v->part, layer->path);
 	hessian_find(q->hessian, layer->path, in);
 	if (!layer_has(q->hessian, layer->path, "cross"))
 		die("%s: %s/cross: is missing, expected a file of hessian-accum --pair",
 			part_name(q->hessian), layer->path);
 }
 
-void qep_check_once(const struct part *part)
-{
-	char *by = part_text(part, "/", "corrected");
-
-	if (by)
-		die("%s: its weights are corrected for the error of their inputs already (%s); expected the "
-			"model before that", part_name(part), by);
-}
-
 void qep_check(struct qep *q, const struct filter *f)
 {
-	qep_check_once(f->part);
 	if (!layers_whole(f))
 		return;
-	if (!layers_each(f, q->layers, check_layer, q))
+	if (!layers_each(f, q->layers, check_layer, &(struct visit){ q, f->part }))
 		layers_none_selected(input_name(f->in), q->layers);
 	selection_warn(q->layers, "layers", input_name(f->in));
 }
@@ -124,6 +129,7 @@ static void correct_layer(struct qep *q, const struct filter *f, struct shared *
 	void *half = NULL;
 
 	check_plain(f->part, &layer);
+	qep_check_layer(f->part, path);
 	make(q, s, path, l->in);
 	change = corrected_weight(&s->correction, q->share, l, weight);
 	l->weight = weight;
@@ -139,6 +145,7 @@ static void correct_layer(struct qep *q, const struct filter *f, struct shared *
 	report_row(f->report, &table, path, (double[COLUMNS]){ change, s->correction.lambda,
 		(double)(l->in - s->correction.live) });
 	layer_write(f->out, f->part, path, l);
+	output_text(f->out, path, "corrected", program);
 	q->done++;
 	free(weight), free(half);
 	layer_free(&layer);
@@ -154,7 +161,6 @@ void qep_part(void *arg, const struct filter *f)
 	if (!part_index(f->part)) {
 		calibrated_write(f->out, 2, (const struct part *[]){ f->part, q->hessian }, NULL);
 		output_history(f->out, "hessian", q->hessian);
-		output_text(f->out, "/", "corrected", program);
 	}
 	for (size_t i = 0; i < list.n; i++) {
 		const char *path = list.layer[i].path;

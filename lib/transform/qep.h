@@ -30,11 +30,10 @@ struct qep {
 /* Whether a layer is left as it is. skip without a pattern: down projections. */
 bool qep_skips(const struct selection *skip, const struct layer_ref *layer);
 
-/* Fatal error if the weights of the model were corrected before (root attribute `corrected`). part: part 0.
- */
-void qep_check_once(const struct part *part);
-/* The same; and if no layer is selected, or if a selected one has no Hessian or cross moments, as far as the
- * first part, which must have been read, determines the layers. */
+/* Fatal error if the layer was corrected before: attribute `corrected` of its group. */
+void qep_check_layer(const struct part *part, const char *path);
+/* Fatal error if no layer is selected, or if a selected one was corrected before or has no Hessian or cross
+ * moments; as far as the first part, which must have been read, determines the layers. */
 void qep_check(struct qep *q, const struct filter *f);
 /* part() of a filter: corrects and reports the selected layers, and copies the rest. Fatal errors: a
  * quantized layer, one with split columns or a branch, numbers that are not finite. */

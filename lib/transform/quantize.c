@@ -13,6 +13,7 @@
 #include "model/layer_list.h"
 #include "model/shard_file.h"
 #include "transform/layers.h"
+#include "transform/qep.h"
 #include "transform/quantize_private.h"
 #include "transform/reorder.h"
 
@@ -101,7 +102,9 @@ static void begin_layer(struct quantize *q, struct quantized *t, const struct pa
 	t->main = l->weight ? NULL : l;
 	t->inputs = q->source.find(q->source.arg, layer, l->in, method_needs_hessian(m));
 	quantize_check_inputs(q, m, layer, &t->inputs);
-	if (!quantize_needs_cross(q, layer))
+	if (quantize_needs_cross(q, layer))
+		qep_check_layer(part, path);
+	else
 		t->inputs.cross = NULL;		/* it is not read */
 	t->own = layers_moments(&t->inputs, q->source.name, path, l);
 }

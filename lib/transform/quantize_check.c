@@ -7,6 +7,7 @@
 #include "model/layer.h"
 #include "model/shard_file.h"
 #include "transform/layers.h"
+#include "transform/qep.h"
 #include "transform/quantize_private.h"
 
 static char *group_name(double group)
@@ -141,8 +142,11 @@ static void check_selected(void *arg, const struct layer_ref *layer, size_t in)
 	}
 	if (w->f->shard.n < 2) {	/* otherwise the layer may belong to another shard */
 		quantize_check_plain(q, m, w->f->part, path, layer_quantized(w->f->part, path));
-		if (layer_exists(w->f->part, path))	/* not a later part of a stream */
+		if (layer_exists(w->f->part, path)) {	/* not a later part of a stream */
 			quantize_check_signs(q, m, w->f->part, layer);
+			if (quantize_needs_cross(q, layer))
+				qep_check_layer(w->f->part, path);
+		}
 	}
 	if (m->quantizer->check)
 		m->quantizer->check(m, part_name(w->f->part), path, out, in);

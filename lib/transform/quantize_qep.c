@@ -19,7 +19,6 @@ struct skip_search {
 	const struct quantize *q;
 	bool matched;			/* --qep-skip matches a layer */
 	bool asked, corrected;		/* the method of a layer has QEP; it is not skipped */
-	bool cross;			/* the method of a layer compensates the error of its inputs */
 };
 
 static void look_for_skipped(void *arg, const struct layer_ref *layer, size_t in)
@@ -31,7 +30,6 @@ static void look_for_skipped(void *arg, const struct layer_ref *layer, size_t in
 	w->matched |= selection_names(w->q->qep_skip, layer->path);
 	w->asked |= !m->keep && m->qep > 0;
 	w->corrected |= is_corrected(w->q, m, layer);
-	w->cross |= !m->keep && m->quantizer->needs_cross;
 }
 
 void quantize_check_skip(const struct quantize *q, const struct filter *f)
@@ -42,8 +40,6 @@ void quantize_check_skip(const struct quantize *q, const struct filter *f)
 	if (!skip)
 		return;
 	layers_each(f, q->layers, look_for_skipped, &w);
-	if (w.corrected || w.cross)
-		qep_check_once(f->part);
 	if (w.asked && !w.corrected)
 		warn("%s: no layer is corrected: --qep-skip leaves out all that have --qep%s",
 			input_name(f->in), skip->n ? "" : " (default: down projections)");
