@@ -9,7 +9,6 @@
  * which streams in parallel, also the divergence of the two.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "base/error.h"
 #include "base/history.h"
 #include "base/option.h"
@@ -21,7 +20,6 @@
 #include "forward/run.h"
 #include "model/setting.h"
 #include "num/linalg.h"
-#include "text/utf8.h"
 
 static const struct tool tool = {
 	.name = "eval-choice",
@@ -141,7 +139,7 @@ int main(int argc, char *argv[])
 			"visual tokens first (no result changes)" },
 		{ 0, "greedy", OPTION_BOOL(&set.greedy), NULL,
 			"also test whether greedy decoding is right" },
-		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "text that must follow the greedy choice" },
+		{ 0, "until", OPTION_UTF8(&set.until), "TEXT", "text that must follow the greedy choice" },
 		{ 0, "paired", OPTION_FILE(&set.paired), "FILE",
 			"compare with FILE of an earlier -o" },
 		{ 'r', "reference", OPTION_FILE(&set.reference), "MODEL",
@@ -157,10 +155,6 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.questions)
 		misuse("--questions FILE is expected");
-	if (set.until && !*set.until)
-		misuse("--until is empty, expected a text");
-	if (set.until && utf8_valid(set.until, strlen(set.until)) < strlen(set.until))
-		misuse("--until is not valid UTF-8");
 	option_without_effect(1, &(struct option_without_effect){ !set.greedy, "until", "no --greedy" });
 
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_CHOICES);

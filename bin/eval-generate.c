@@ -7,7 +7,6 @@
  * right one (eval/match.h). With an earlier record, also paired differences by question.
  */
 #include <stdlib.h>
-#include <string.h>
 #include "base/error.h"
 #include "base/history.h"
 #include "base/option.h"
@@ -19,7 +18,6 @@
 #include "forward/generate.h"
 #include "model/setting.h"
 #include "num/linalg.h"
-#include "text/utf8.h"
 
 static const struct tool tool = {
 	.name = "eval-generate",
@@ -132,7 +130,7 @@ int main(int argc, char *argv[])
 		{ 0, "limit", OPTION_SIZE(&set.limit), "N", "only the first N questions (default: all)" },
 		{ 0, "max", OPTION_SIZE(&set.max), "N", "most tokens of an answer", .default_value = "256",
 			.min = 1, .max = 1 << 20 },
-		{ 0, "until", OPTION_TEXT(&set.until), "TEXT", "TEXT also ends an answer" },
+		{ 0, "until", OPTION_UTF8(&set.until), "TEXT", "TEXT also ends an answer" },
 		{ 0, "bos", OPTION_ENUM(enum bos, &set.bos, bos_names), NULL,
 			"whether contexts begin with a BOS", .default_value = "auto" },
 		{ 0, "special", OPTION_BOOL(&set.special), NULL,
@@ -153,10 +151,6 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!set.questions)
 		misuse("--questions FILE is expected");
-	if (set.until && !*set.until)
-		misuse("--until is empty, expected a text");
-	if (set.until && utf8_valid(set.until, strlen(set.until)) < strlen(set.until))
-		misuse("--until is not valid UTF-8");
 
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_ANSWER);
 	struct part *model = part_open(c.operand[0], "model");

@@ -77,8 +77,11 @@ ok 'one draw' "$p" m.h5
 one=$(echo results/dpq-table4/*)
 is 'PTQ_DRAWS=1 is the same folder, and all is done' "$(PTQ_DRAWS=1 "$p" --status m.h5 2>&1 | grep -v ^done)" \
 	"dpq-table4: 13 of 13 steps are done: $PWD/$one"
-ok 'three draws' env PTQ_DRAWS=3 "$p" m.h5
+printf 'dpq-run\t99999\t1\t1\n' >log
+ok 'three draws' env PTQ_LOG=log PTQ_DRAWS=3 "$p" m.h5
 cp ok.out shown && cp ok.err said
+ok '... with the memory of this run alone, although the log has lines of another' sh -c '
+	grep -q "peak memory, MiB: .*dpq-run [0-9]" said && ! grep -q 99999 said && [ "$(wc -l <log)" -gt 20 ]'
 is '... have their own folder' "$(ls results/dpq-table4 | wc -l)" 2
 for three in results/dpq-table4/*; do [ "$three" = "$one" ] || break; done
 t=$three/table4.tsv

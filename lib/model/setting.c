@@ -6,6 +6,16 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "quant/linear.h"
+#include "text/utf8.h"
+
+void setting_utf8(void *to, const char *option, const char *text)
+{
+	if (!*text)
+		misuse("--%s is empty, expected a text", option);
+	if (utf8_valid(text, strlen(text)) < strlen(text))
+		misuse("--%s is not valid UTF-8", option);
+	*(const char **)to = text;
+}
 
 /* grid: whether the option takes only formats with a grid. */
 static void parse(void *format, const char *option, const char *text, bool grid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * setting.h -- types of option values that several tools share: formats, groups
+ * setting.h -- types of option values that several tools share: formats, groups, texts
  *
  * An invalid value is wrong usage; the message names the option.
  */
@@ -12,6 +12,10 @@
 
 /* Warns if a format is easily mistaken for a hardware FP8 format. */
 void setting_hint(const struct format *f, const char *option);
+
+/* Value: const char *, valid UTF-8 and not empty; NULL if the option is not given. */
+#define OPTION_UTF8(var)		OPTION_PARSED(const char *, var, setting_utf8)
+void setting_utf8(void *to, const char *option, const char *text);
 
 /* Value: struct format. Except for OPTION_STORAGE, the format has a grid. OR_NONE: "none" is a format with
  * kind NULL. */
