@@ -40,16 +40,20 @@ static struct squares squares_of(size_t a, size_t b, const double z[a * b], doub
 static void judge(struct two_way *t, size_t draws, size_t windows, const struct squares *s, double confidence)
 {
 	const double a = (double)draws, b = (double)windows, sum = s->rows + s->columns - s->rest;
+	const double larger = fmax(s->rows, s->columns);
 	const double parts = s->rows * s->rows / (a - 1) + s->columns * s->columns / (b - 1) +
 		s->rest * s->rest / ((a - 1) * (b - 1));
 
 	t->se_draws = sqrt(s->rows / (a * b));
 	t->se_windows = sqrt(s->columns / (a * b));
-	t->se = sqrt(fmax(sum, fmax(s->rows, s->columns)) / (a * b));
+	t->se = sqrt(fmax(sum, larger) / (a * b));
 	/* Equal differences have an se of 0, up to the rounding of their mean. */
 	if (!(t->se > a * b * DBL_EPSILON * fabs(t->mean)))
 		return;
-	t->df = fmax(sum * sum / parts, 1);
+	if (sum >= larger)
+		t->df = fmax(sum * sum / parts, 1);
+	else
+		t->df = s->rows > s->columns ? a - 1 : b - 1;
 	t->quantile = gsl_cdf_tdist_Pinv((1 + confidence) / 2, t->df);
 	t->separated = fabs(t->mean) > t->quantile * t->se;
 }

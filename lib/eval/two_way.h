@@ -13,12 +13,14 @@
  *	A = b Σ r_i² / (a - 1)		B = a Σ c_j² / (b - 1)
  *	R = Σ (z_ij - r_i - c_j)² / ((a - 1)(b - 1))
  *	se² = max(A + B - R, A, B) / (ab)
- *	df = (A + B - R)² / (A²/(a - 1) + B²/(b - 1) + R²/((a - 1)(b - 1))), at least 1
+ *	df of A + B - R = (A + B - R)² / (A²/(a - 1) + B²/(b - 1) + R²/((a - 1)(b - 1))), at least 1
+ *	df of A = a - 1			df of B = b - 1
  *
- * se² is the estimate by the mean squares of the layout (Searle, Casella and McCulloch, Variance Components,
- * 1992, chapter 4), df is Satterthwaite's (Biometrics Bulletin 2, 1946). The weights make Δ a ratio of sums;
- * z is its linear part (Cochran, Sampling Techniques, 1977, section 6.3). For one draw se is se_windows of
- * perplexity.h.
+ * df is that of the term that se² is. se² is the estimate by the mean squares of the layout (Searle, Casella
+ * and McCulloch, Variance Components, 1992, chapter 4), df of the sum is Satterthwaite's (Biometrics Bulletin
+ * 2, 1946). With df of the sum for A and B, too, fewer than 1 % of the verdicts would be false where draws or
+ * windows have little effect (tests/two_way.c). The weights make Δ a ratio of sums; z is its linear part
+ * (Cochran, Sampling Techniques, 1977, section 6.3). For one draw se is se_windows of perplexity.h.
  */
 #ifndef EVAL_TWO_WAY_H
 #define EVAL_TWO_WAY_H
