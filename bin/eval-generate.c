@@ -102,8 +102,7 @@ static void measure(const struct settings *set, const struct questions *q, const
 	const struct config *c = config_open(model);
 	struct vocabulary v = vocabulary_of(model, c);
 	struct answers_until until = { q, &v, set->until };
-	struct part *before = set->paired ?
-		marks_open_earlier(set->paired, q, "eval-generate", answers_member) : NULL;
+	struct part *before = set->paired ? answers_open_earlier(set->paired, q) : NULL;
 	struct output *out = record_open(to, model);
 
 	if (before)

@@ -8,8 +8,8 @@
 # arithmetic with static activation scales, in group-aware order. acc_delta and kl_delta are differences from DPQ,
 # paired, with standard errors over questions. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision "$name" "$@"
 group=${PTQ_GROUP:-128}
 
@@ -33,5 +33,5 @@ $m	16	W4A16	GPTQ, GAR	@$m-GPTQ-GAR
 $m	16	W4A8	DPQ	@$m-DPQ	64.58	52.64	81.25	59.86
 T
 }
-rows | tabulate table1 "$answered" answers
+rows | tabulate table1 "$answer_columns" answers
 plot table1

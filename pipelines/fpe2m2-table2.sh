@@ -7,8 +7,8 @@
 # E2M2, paired, with standard errors over questions. paper_mean: the paper's average over five sets of questions about
 # images (Qwen2-VL-7B). paper_mme: its MME score.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision "$name" "$@"
 
 for m in "${models[@]}"; do
@@ -31,5 +31,5 @@ $m	W5A16	W5A16	NF5	@$m-nf5	76.2	2313.9
 $m	W5A16	W5A16	E2M2	@$m-e2m2	76.5	2321
 T
 }
-rows | tabulate table2 "$answered" answers
+rows | tabulate table2 "$answer_columns" answers
 plot table2

@@ -6,8 +6,8 @@
 # msq-calib --act-mode static-modality). Also the ratio of the two maxima. In the paper (Qwen-VL) visual tokens range
 # from -20 to 10, and few text tokens exceed 0.5. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 
 for m in "${models[@]}"; do for p in 50 99 99.99; do

@@ -8,8 +8,8 @@
 # more finely. acc_delta and kl_delta are differences from no clipping, paired, with standard errors over questions.
 # PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 
 ways='none-100-all visual-99.999-visual visual-99.9-visual visual-99-visual
@@ -34,5 +34,5 @@ $m	16	W16A8	text, 99.9	@$m-clip-text-99.9
 $m	16	W16A8	text, 99	@$m-clip-text-99	
 T
 }
-rows | tabulate table1 "$answered" answers
+rows | tabulate table1 "$answer_columns" answers
 plot table1

@@ -12,8 +12,8 @@
 # paired, with standard errors over questions. The paper's accuracies are in the rows of the same kind of encoder:
 # Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm). PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 
 for m in "${models[@]}"; do
@@ -52,5 +52,5 @@ W4A8 W4A8 QuaRot 71.44 64.16
 W4A8 W4A8 MQuant 84.32 81.58
 T
 }
-rows | tabulate table2 "$answered" answers
+rows | tabulate table2 "$answer_columns" answers
 plot table2

@@ -10,8 +10,8 @@
 # questions. The last lines state whether MSQ gave the same answer to every question with and without AIFS, as it must.
 # Times are measured by mquant-table3.sh and mquant-table7.sh. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 group=${PTQ_GROUP:-128}
 
@@ -43,7 +43,7 @@ $m	W4A8	W4A8	MSQ	@$m-W4A8-W4A8-MQuant	84.32
 $m	W4A8	W4A8	MSQ+AIFS	@$m-aifs	84.32
 T
 }
-rows | tabulate table4 "$answered" answers
+rows | tabulate table4 "$answer_columns" answers
 plot table4
 for m in "${models[@]}"; do
 	awk -v same="$(cell "$m-aifs.tsv" paired_same all)" 'BEGIN { exit same != 1 }' ||

@@ -9,8 +9,8 @@
 # with standard errors over questions. steps.tsv has the paired gain of each part, and the gain of MSQ without rotation
 # and with weights rounded to nearest. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 
 ways=(QuaRot QuaRot+MSQ QuaRot+MSQ+LN2RMS MQuant)
@@ -37,7 +37,7 @@ $m	W4A8	W4A8	QuaRot+MSQ+LN2RMS	@$m-W4A8-W4A8-QuaRot+MSQ+LN2RMS	82.48
 $m	W4A8	W4A8	MQuant	@$m-W4A8-W4A8-MQuant	84.32
 T
 }
-rows | tabulate table5 "$answered" answers
+rows | tabulate table5 "$answer_columns" answers
 differences() { answers "$@" | cut -f 9,10,13,14; }
 steps() {
 	printf 'model\tpart\t@\n'

@@ -7,8 +7,8 @@
 # table 2 with one scale per row. acc_delta and kl_delta are differences from GPTQ at 4 bits, paired, with standard
 # errors over questions. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/questions.sh
-. "$(dirname "$0")/lib/questions.sh"
+# shellcheck source=pipelines/lib/vision.sh
+. "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 group=${PTQ_GROUP:-128}
 
@@ -41,5 +41,5 @@ $m	W4A16	W4A16	MQuant	@$m-weights-mquant44	84.70
 $m	W4A8	W4A8	MQuant, a scale a row	@$m-weights-mquant48	84.32
 T
 }
-rows | tabulate table6 "$answered" answers
+rows | tabulate table6 "$answer_columns" answers
 plot table6

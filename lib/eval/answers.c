@@ -10,7 +10,12 @@
 
 _Static_assert((int)MATCH_FILTERS <= MARKS, "a table has room for all marks");
 
-const char answers_member[] = "/question/tokens";
+static const char member[] = "/question/tokens";	/* numbers of ids */
+
+struct part *answers_open_earlier(const char *path, const struct questions *q)
+{
+	return marks_open_earlier(path, q, "eval-generate", member);
+}
 
 size_t answers_ends(const struct part *model, const struct config *c, int32_t end[EOS])
 {
@@ -182,7 +187,7 @@ static void write_ids(struct output *out, const struct answers *a)
 	for (size_t i = 0; i < n; at += a->generated[i++].n)
 		if (tokens[i])
 			memcpy(id + at, a->generated[i].id, a->generated[i].n * sizeof *id);
-	output_write(out, answers_member, tensor_1d(TENSOR_I32, tokens, n));
+	output_write(out, member, tensor_1d(TENSOR_I32, tokens, n));
 	output_write(out, "/question/end", tensor_1d(TENSOR_I32, end, n));
 	output_write(out, "/token/id", tensor_1d(TENSOR_I32, id, total));
 	free(tokens), free(end), free(id);

@@ -46,8 +46,8 @@ struct answers {
 struct answers answers_of(const struct answers_until *u, struct generated *generated);
 void answers_free(struct answers *a);
 
-/* The member of a record for marks_open_earlier(): the number of ids of each answer. */
-extern const char answers_member[];
+/* Opens an earlier record. A record of other questions is a fatal error. */
+struct part *answers_open_earlier(const char *path, const struct questions *q);
 /* The table of results (eval/mark.h). before: NULL, or an earlier record. */
 struct table answers_table(const struct answers *a, const struct part *before);
 /* Writes and closes a record (docs/format.md). out NULL: no effect. */

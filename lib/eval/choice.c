@@ -12,9 +12,6 @@
 static const char *const marks[CHOICE_MARKS] = { [CHOICE_ACC] = "acc", [CHOICE_ACC_NORM] = "acc_norm",
 	[CHOICE_ACC_BYTES] = "acc_bytes", [CHOICE_EXACT] = "exact", [CHOICE_KL] = "kl",
 	[CHOICE_AGREEMENT] = "agreement" };
-/* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor
- * round sums differently. */
-static const double SAME_TOKEN = 0.01;
 
 _Static_assert((int)CHOICE_MARKS <= MARKS, "a table has room for all marks");
 
@@ -208,7 +205,7 @@ static void check_reference(const struct part *record, size_t n, const double ou
 		return;
 	theirs = t.data;
 	for (size_t i = 0; i < n; i++)
-		if (!(fabs(theirs[i] - ours[i]) < SAME_TOKEN * (double)tokens[i]))
+		if (!(fabs(theirs[i] - ours[i]) < same_nll * (double)tokens[i]))
 			die("%s: %s: is of another reference: choice %zu has %g, expected %g",
 				part_name(record), REFERENCE, i, theirs[i], ours[i]);
 }

@@ -46,8 +46,8 @@ struct choices {
 
 /*
  * Computes the marks. p: of questions_encode(). w: prompt_windows() of the prompts. nll, likeliest: of
- * run_score(). d: NULL without a reference. exact: compute this mark, of the gold choice, or of the
- * continuation after the choices if prompts have one.
+ * run_score(), or with a reference of divergence_measure(). d: NULL without a reference. exact: compute this
+ * mark, of the gold choice, or of the continuation after the choices if prompts have one.
  */
 struct choices choices_of(const struct questions *q, const struct prompt p[q->contexts],
 	const struct windows *w, const double nll[w->targets], const uint8_t likeliest[w->targets],

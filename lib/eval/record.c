@@ -8,9 +8,7 @@
 #include "base/error.h"
 #include "model/calibrated.h"
 
-/* Log-likelihoods of the same model differ by less than this, even if two kinds of processor round sums
- * differently. */
-static const double SAME_NLL = 0.01;
+const double same_nll = 0.01;
 
 void record_input(struct output *out, const char *option, const struct part *input)
 {
@@ -141,7 +139,7 @@ void record_check_reference(const struct part *record, size_t n, const double nl
 	const double *reference = record_numbers(record, "/nll_of_reference", n);
 
 	for (size_t i = 0; i < n; i++)
-		if (!(fabs(reference[i] - nll[i]) < SAME_NLL))
+		if (!(fabs(reference[i] - nll[i]) < same_nll))
 			die("%s: /nll_of_reference: is of another reference: target %zu has %g, expected %g",
 				part_name(record), i, reference[i], nll[i]);
 }

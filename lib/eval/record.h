@@ -37,6 +37,9 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl);
 /* A value for each of the n targets, questions or choices. A value that is not finite is a fatal error. */
 const double *record_numbers(const struct part *record, const char *path, size_t n);
+/* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor
+ * round sums differently. */
+extern const double same_nll;
 /* Fatal error if the likelihoods of the reference in the record are not those of the same model: nll. */
 void record_check_reference(const struct part *record, size_t n, const double nll[n]);
 enum { RECORD_METRICS = 2 * DELTA_METRICS };

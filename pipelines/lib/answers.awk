@@ -1,4 +1,4 @@
-# answers.awk -- a row of the tables of accuracy, with the columns of questions.sh
+# answers.awk -- a row of the tables of accuracy, with the columns of vision.sh
 #
 #	awk -v easy=' TASK ... ' -v hard=' TASK ... ' -f answers.awk RUN.tsv
 #

@@ -2,7 +2,7 @@
 what = "4-bit weights by column order: change from groups ranked by their largest diagonal"
 bars = "one SE over layers, over windows"
 rows = "order"; series = "scheme"; panels = "error_percent kl_delta|nll_delta"
-names = "top10=groups by top tenth;mean=groups by mean;sum=groups by sum;median=groups by median;". \
+names = "top10=groups by top tenth;mean=groups by mean;median=groups by median;". \
 	"max-static=as they are, static;none=columns not reordered;full=columns by diagonal;". \
 	"full-static=columns by diagonal, static;W4A16=W4A16 (GPTQ, 16-bit arithmetic);W4A8=W4A8 (DPQ, FP8 arithmetic)"
 load "rows.gp"

@@ -1,4 +1,4 @@
-# questions.gp -- tables of accuracy (lib/questions.sh); a script sets what, panels, paper and base, the row with which
+# questions.gp -- tables of accuracy (lib/vision.sh); a script sets what, panels, paper and base, the row with which
 # accuracies are compared
 bars = "one standard error (right answers: of the difference from ".base.")"
 rows = "visual language way"; series = "model"; note = "rows: encoder,\nlanguage model, method"

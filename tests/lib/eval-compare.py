@@ -80,10 +80,12 @@ def layout(d, n):
     A, B = rows @ rows / fa, columns @ columns / fb
     R = ((z - rows - columns) ** 2).sum() / (fa * fb)
     total = A + B - R
+    df = max(1, total**2 / (A**2 / fa + B**2 / fb + R**2 / (fa * fb)))
+    variance, df = max((A, fa), (B, fb), (total, df))
     return {
         "mean": mean,
-        "se": (max(total, A, B) / (a * b)) ** 0.5,
-        "df": max(1, total**2 / (A**2 / fa + B**2 / fb + R**2 / (fa * fb))),
+        "se": (variance / (a * b)) ** 0.5,
+        "df": df,
         "se_draws": (A / (a * b)) ** 0.5,
         "se_windows": (B / (a * b)) ** 0.5,
     }

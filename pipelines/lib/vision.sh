@@ -1,18 +1,19 @@
 # shellcheck shell=bash
-# questions.sh -- the start of the tables about vision-language models: MQuant's, and one of DPQ and of FPE2M2
+# vision.sh -- the start of the tables about vision-language models: MQuant's, and one of DPQ and of FPE2M2
 #
 #   vision FOLDER [MODEL [QUESTIONS [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where M.h5 is the model,
 #                          M-calib.h5 its calibration tokens and M-hessian.h5 their Hessians, for each M of $models:
 #                          pre and post (the embedded models, with norms before and after the encoder's branches),
 #                          or model (MODEL)
-#   hessian M OUT [OPTION...]   OUT-hessian.h5, from OUT.h5 and the calibration tokens of M
+#   hessian M OUT [OPTION...]   OUT-hessian.h5, from OUT.h5 and the calibration tokens of M; OUT-language-hessian.h5
+#                          with OPTIONs
 #   rounding OUT IN OPTION...   OUT.h5: IN.h5 with scales of int8 inputs from the calibration tokens (msq-calib)
 #   weights IN HESSIAN VISUAL LANGUAGE [OPTION]...   the command that prints IN.h5 with the weights of encoder and
 #                          projector in format VISUAL and of the language model in LANGUAGE, both with OPTIONs
 #   choose RUN BASE COMMAND [OPTION...]   the step that evaluates the questions on the model that COMMAND prints:
 #                          RUN.record, and RUN.tsv, compared with M.h5, and with BASE if that is another run;
 #                          OPTIONs are eval-choice's
-#   answers COLUMNS RUN    its numbers in the order of $answered: accuracy on easy questions, its difference from BASE
+#   answers COLUMNS RUN    its numbers in the order of $answer_columns: accuracy on easy questions, its difference from BASE
 #                          and the standard error of the difference over questions; the same for hard questions; the
 #                          accuracy on all questions, its standard error, its difference and the error of that; KL of
 #                          the answers from M.h5, its standard error, its difference from BASE, the error of that;
@@ -32,7 +33,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 easy='glyph colour count side where pair' hard='string faint many more which'
 # shellcheck disable=SC2034
-answered='easy easy_delta easy_delta_se hard hard_delta hard_delta_se acc acc_se acc_delta acc_delta_se
+answer_columns='easy easy_delta easy_delta_se hard hard_delta hard_delta_se acc acc_se acc_delta acc_delta_se
 	kl kl_se kl_delta kl_delta_se agreement'
 of_language="--layers '/model/layers/*'"	# the language model's layers
 
