@@ -13,8 +13,8 @@
 #   choose RUN BASE COMMAND [OPTION...]   the step that evaluates the questions on the model that COMMAND prints:
 #                          RUN.record, and RUN.tsv, compared with M.h5, and with BASE if that is another run;
 #                          OPTIONs are eval-choice's
-#   answers COLUMNS RUN    its numbers in the order of $answer_columns: accuracy on easy questions, its difference from BASE
-#                          and the standard error of the difference over questions; the same for hard questions; the
+#   answers COLUMNS RUN    its numbers in the order of $answer_columns: accuracy on easy questions, its difference from
+#                          BASE and the standard error of the difference over questions; the same for hard questions; the
 #                          accuracy on all questions, its standard error, its difference and the error of that; KL of
 #                          the answers from M.h5, its standard error, its difference from BASE, the error of that;
 #                          share of questions with the same answer as M.h5
