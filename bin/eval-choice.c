@@ -67,6 +67,18 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 	return p;
 }
 
+/* With one choice the answer is right by itself. */
+static void warn_single(const struct questions *q)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < q->n; i++)
+		n += q->item[i].choices == 1;
+	if (n && n < q->n)
+		warn("%s: %zu of %zu questions have one choice: acc counts their answers as right, see exact "
+			"of --greedy", q->name, n, q->n);
+}
+
 static void warn_long(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
 	size_t positions)
 {
@@ -162,6 +174,9 @@ int main(int argc, char *argv[])
 	struct run *reference = set.reference ?
 		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
 
+	questions.settings = xformat("--bos %s%s%s%s", bos_names[set.bos], set.special ? " --special" : "",
+		set.greedy && set.until ? " --until " : "", set.greedy && set.until ? set.until : "");
+	warn_single(&questions);
 	history_note("questions-sha256", questions.digest);
 	measure(&set, &questions, model, reference, c.output);
 	questions_free(&questions);

@@ -154,6 +154,9 @@ int main(int argc, char *argv[])
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_ANSWER);
 	struct part *model = part_open(c.operand[0], "model");
 
+	questions.settings = xformat("--bos %s%s --max %zu%s%s", bos_names[set.bos],
+		set.special ? " --special" : "", set.max, set.until ? " --until " : "",
+		set.until ? set.until : "");
 	history_note("questions-sha256", questions.digest);
 	measure(&set, &questions, model, c.output);
 	part_close(model);

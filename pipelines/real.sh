@@ -53,10 +53,10 @@ case ${operands[0]-} in
 	*) fail 2 "${operands[0]}: is not a model of this script, which are smollm2 and gemma3" ;;
 esac
 pipeline=$here/${operands[1]:-dpq-table4}.sh
-[[ ${operands[1]-} != */* && -x $pipeline && $(sed -n 2p "$pipeline") = *'[MODEL'* ]] ||
-	fail 2 "${operands[1]}: is not a pipeline of $here that reads a model"
+[[ ${operands[1]-} != */* && -x $pipeline && $(sed -n 2p "$pipeline") = *'[MODEL [TEST'* ]] ||
+	fail 2 "${operands[1]}: is not a pipeline of $here that reads a model and texts"
 [ "$form ${operands[0]}" != 'rotated gemma3' ] || fail 2 '--as rotated: gemma3 cannot be rotated; --help says why'
-for file in "${operands[@]:2}"; do [ -z "$file" ] || readable "$file"; done
+for file in "${operands[@]:2}" "${PTQ_QUESTIONS-}"; do [ -z "$file" ] || readable "$file"; done
 folder=${PTQ_RESULTS:-results}/${operands[0]}
 options=() file=$folder/${form:-model}.h5
 if [ $mode != make ]; then

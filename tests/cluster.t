@@ -258,9 +258,10 @@ is '... no Hessian is made' "$(find many -name 'hessian*')" ''
 for i in 4097 9999; do
 	no "$i shards" 2 "^cluster: PTQ_SHARDS: '$i' is more than 4096" env PTQ_SHARDS=$i "$p" "$model"
 done
-for i in PTQ_SHARDS PTQ_DRAWS PTQ_RUNS; do
+for i in PTQ_SHARDS PTQ_RUNS; do
 	no "$i without bounds" 2 "^cluster: $i: '99999999999999999999' is more than 9999" \
 		env $i=99999999999999999999 timeout 10 "$p" "$model"
 done
+no 'PTQ_DRAWS without bounds' 2 "^cluster: PTQ_DRAWS: '100' is more than 99" env PTQ_DRAWS=100 "$p" "$model"
 no 'shards that are no number' 2 "^cluster: PTQ_SHARDS: 'many' is not a number" env PTQ_SHARDS=many "$p" "$model"
 done_testing

@@ -88,7 +88,7 @@ refused 'a NUL' 'is not valid JSON' '{"task": "a\u0000"}'
 refused 'no task' "'task' is missing" '{}'
 refused 'an empty name of a task' "'task' is ''" '{"task": ""}'
 refused 'a task called all' "'task' is 'all', expected a name" '{"task": "all"}'
-refused 'no context' "'context' is not a text" '{"task": "a", "context": 5}'
+refused 'no context' "'context' is a number, expected a text" '{"task": "a", "context": 5}'
 refused 'no choices' "'choices' is missing" '{"task": "a", "context": "c", "gold": 0}'
 refused 'an empty list of choices' "'choices' is not an array, or empty" \
 	'{"task": "a", "context": "c", "choices": [], "gold": 0}'
@@ -142,11 +142,12 @@ done
 head -c -20 "$top/tests/fuzz/seeds/image/rgb8.png" >cut.png	# after its header, which has the extents
 printf '%s\n' '{"task": "a", "context": "See <image>", "choices": ["a"], "gold": 0, "images": ["cut.png"]}' >cut.jsonl
 no 'an image that is damaged' 1 'cut.jsonl:1: cut.png: is a damaged PNG' eval-choice --questions cut.jsonl eyes.h5
+cp "$top/tests/fuzz/seeds/image/rgb8.png" a.png
 refused 'images of a model without an encoder' 'has images, expected none: the model has no encoder' \
 	'{"task": "a", "context": "c", "choices": ["a"], "gold": 0, "images": ["a.png"]}'
 : >none.jsonl; no 'no question' 1 'none.jsonl: holds no question' eval-choice --questions none.jsonl $m
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n{"task": 1}\n' >second.jsonl
-no 'the second line' 1 "second.jsonl:2: 'task' is not a text" eval-choice --questions second.jsonl $m
+no 'the second line' 1 "second.jsonl:2: 'task' is a number, expected a text" eval-choice --questions second.jsonl $m
 ok '... is not read under --limit 1' eval-choice --questions second.jsonl --limit 1 $m
 no 'a model without a tokenizer' 1 \
 	'few.h5: /tokenizer: is missing; without a tokenizer the vocabulary must be 256 bytes, not 61 ids' run few.h5
@@ -177,8 +178,10 @@ for how in default Haswell; do
 done
 no 'an empty --until' 2 '--until is empty' run --greedy --until '' $m
 no 'an --until that is not UTF-8' 2 '--until is not valid UTF-8' run --greedy --until "$(printf 'a\377')" $m
-warns '--until without --greedy' '--until .no --greedy.' run --until x $m
-warns '--special without a tokenizer' '--special .ids are bytes.' run --special $m
+grep -v '"choices": \["[^"]*"\]' q.jsonl >several.jsonl
+warns '--until without --greedy' '--until .no --greedy.' eval-choice --questions several.jsonl --until x $m
+warns '--special without a tokenizer' '--special .ids are bytes.' eval-choice --questions several.jsonl --special $m
+warns 'some questions with one choice' '4 of 40 questions have one choice: acc counts their answers as right' run $m
 many='once on once on once on once on once on once on'
 printf '{"task": "a", "context": "%s", "choices": ["no one", "no one on on"], "gold": 0}\n' "$many" >long.jsonl
 printf '{"task": "a", "context": "%s", "choices": ["%s"], "gold": 0}\n' 'once on once on once on' 'no one' \

@@ -16,6 +16,8 @@ is 'one draw has no verdict' "$(eval-compare hand-1.h5 zero.h5 | sed -n 3p | xar
 	'nll_delta 2 0.57735 - - 0.57735 - - 1 3'
 is 'a method and itself: no difference, no verdict' "$(eval-compare hand-?.h5 hand-?.h5 | sed -n 3p | xargs)" \
 	'nll_delta 0 0 - 0 0 - - 2 3'
+ln hand-1.h5 link.h5
+warns 'two names of a file' 'link.h5 and zero.h5 are given twice' eval-compare hand-1.h5 link.h5 zero.h5 zero.h5
 warns 'two files for all draws' 'hand-1.h5 and zero.h5 are given twice' \
 	eval-compare hand-1.h5 hand-1.h5 zero.h5 zero.h5
 is 'another confidence' "$(eval-compare --confidence 0.5 hand-1.h5 hand-2.h5 zero.h5 zero.h5 | sed -n 3p | cut -f8)" yes
@@ -77,6 +79,12 @@ no '... none' 1 'plain.choice: /question/agreement: is missing, unlike in int3.c
 	eval-compare int3.choice plain.choice
 no '... other questions' 1 'others.h5: has other questions than right-1.h5' eval-compare right-1.h5 others.h5
 no '... fewer' 1 'less.h5: /question/acc' eval-compare right-1.h5 less.h5
+no '... of unknown questions' 1 'unknown.h5: attribute questions_sha256 is missing' eval-compare right-1.h5 unknown.h5
+eval-choice -q --questions q.jsonl --reference prose.h5 --bos yes int2.h5 -o bos.choice >x
+warns '... asked in another way' 'bos.choice was made with --bos yes, and int3.choice with --bos auto' \
+	eval-compare int3.choice bos.choice
+warns '... also by --paired' 'int2.choice was made with --bos auto, and q.jsonl with --bos yes' \
+	eval-choice --questions q.jsonl --reference prose.h5 --bos yes --paired int2.choice int3.h5
 no '... and a text' 1 'right-1.h5: is of questions, unlike hand-1.h5: expected records of one tool' \
 	eval-compare hand-1.h5 right-1.h5
 no '... and the other way round' 1 'hand-1.h5: is of no questions, unlike right-1.h5' eval-compare right-1.h5 hand-1.h5
@@ -90,7 +98,8 @@ no 'an odd number of records' 2 '3 records, expected those of a method' eval-com
 no 'no record' 2 '0 records' eval-compare
 no 'other targets' 1 'other.h5: /target: differs from that of hand-1.h5' eval-compare hand-1.h5 other.h5
 no 'other windows' 1 'moved.h5: /window: differs from that of hand-1.h5' eval-compare hand-1.h5 moved.h5
-no 'fewer targets' 1 'short.h5: /target' eval-compare hand-1.h5 short.h5
+no 'fewer targets' 1 'short.h5: /target: has 5 targets, hand-1.h5 has 6: expected records with the same --ctx' \
+	eval-compare hand-1.h5 short.h5
 no 'windows in another order' 1 'back.h5: /window: target 2 has 0, expected windows in their order' \
 	eval-compare back.h5 hand-1.h5
 no 'a record of version 1.0' 1 'old.h5: /window' eval-compare old.h5 hand-1.h5

@@ -75,7 +75,8 @@ refused() {	# refused NAME PATTERN LINE
 q='"task": "a", "context": "c"'
 refused 'no context' "'context' is missing" '{"task": "a", "answer": "b", "match": "exact"}'
 refused 'no answer' "'answer' is missing, expected a text" "{$q, \"match\": \"exact\"}"
-refused 'an answer that is not a text' "'answer' is not a text" "{$q, \"answer\": 5, \"match\": \"exact\"}"
+refused 'an answer that is not a text' "'answer' is a number, expected a text" \
+	"{$q, \"answer\": 5, \"match\": \"exact\"}"
 refused 'no match' "'match' is missing" "{$q, \"answer\": \"b\"}"
 refused 'an empty answer' "'answer' is empty, expected a text" "{$q, \"answer\": \" \", \"match\": \"exact\"}"
 refused 'an unknown match' "'match' is 'gsm', expected one of gsm8k, gsm8k-cot, exact" \
@@ -89,6 +90,7 @@ refused 'until without a text' "'until' is not an array, or empty" \
 refused 'an empty text in until' "'until': number 1 is empty" \
 	"{$q, \"answer\": \"b\", \"match\": \"exact\", \"until\": [\"x\", \"\"]}"
 refused 'a name with an error' "'answers' is not a member of a question, expected 'answer'" "{$q, \"answers\": \"b\"}"
+cp "$top/tests/fuzz/seeds/image/rgb8.png" a.png
 refused 'images of a model without an encoder' 'has images, expected none: the model has no encoder' \
 	"{$q, \"answer\": \"b\", \"match\": \"exact\", \"images\": [\"a.png\"]}"
 printf '{"task": "a", "context": "c", "choices": ["a"], "gold": 0}\n' >choices.jsonl

@@ -119,9 +119,18 @@ refused '... that ends in the gap' winogrande "'sentence' has no text after the 
 refused '... with equal options' winogrande "choices 0 and 1 are equal" \
 	'{"sentence": "a _ b", "option1": "x", "option2": "x", "answer": "1"}'
 refused 'LAMBADA that ends in a blank' lambada "'text' has no word after its last blank" '{"text": "a b "}'
-refused 'GSM8K without a number' gsm8k "'answer' has no number after '####'" '{"question": "q", "answer": "3"}' -n 0
-refused '... without one after the mark' gsm8k "'answer' has no number after '####'" \
+refused 'GSM8K without a number' gsm8k "'answer' does not end in '#### ' and a number" \
+	'{"question": "q", "answer": "3"}' -n 0
+refused '... without one after the mark' gsm8k "'answer' does not end in '#### ' and a number" \
 	'{"question": "q", "answer": "#### 3 #### "}' -n 0
+refused '... without a blank after the mark' gsm8k "'answer' does not end in '#### ' and a number" \
+	'{"question": "q", "answer": "####3"}' -n 0
+refused '... with a number in words' gsm8k "'answer' does not end in '#### ' and a number" \
+	'{"question": "q", "answer": "x #### two"}' -n 0
+refused '... with a line after it' gsm8k_cot "'answer' does not end in '#### ' and a number" \
+	'{"question": "q", "answer": "x #### 4\nmore"}' -n 0
+refused 'WinoGrande with true for an answer' winogrande "'answer' is not the number of a choice" \
+	'{"sentence": "a _ b", "option1": "x", "option2": "y", "answer": true}'
 four='"question": "q", "choices": ["a", "b", "c", "d"]'
 refused 'MMLU with three choices' mmlu "'choices' is not an array of 4 texts" \
 	'{"question": "q", "choices": ["a", "b", "c"], "answer": 0}' -n 0 --subject s
@@ -131,6 +140,8 @@ refused '... with a choice that is no text' mmlu "'choices' is not an array of 4
 	'{"question": "q", "choices": ["a", "b", "c", 4], "answer": 0}' -n 0 --subject s
 refused '... with a subject that is no text' mmlu "'subject' is not a text" \
 	"{$four, \"answer\": 0, \"subject\": 5}" -n 0
+refused '... with an empty subject' mmlu "'subject' is empty" "{$four, \"answer\": 0, \"subject\": \"\"}" -n 0
+refused '... with an empty --subject' mmlu "--subject is empty" "{$four, \"answer\": 0}" -n 0 --subject ''
 refused '... without a subject' mmlu "'subject' is missing, and there is no --subject" "{$four, \"answer\": 0}" -n 0
 refused '... of another subject' mmlu "'subject' is 'law', expected 's', that of --subject" \
 	"{$four, \"answer\": 0, \"subject\": \"law\"}" -n 0 --subject s
@@ -140,7 +151,7 @@ refused '... with the answer 4' mmlu "'answer' is 4, expected the number of a ch
 	-n 0 --subject s
 printf '{"question": "q", "answer": "1"}\n' >e.jsonl
 printf '{"question": "q", "answer": "#### 1"}\n' >items.jsonl
-no 'an example without an answer' 1 "e.jsonl:1: 'answer' has no number" \
+no 'an example without an answer' 1 "e.jsonl:1: 'answer' does not end in '#### ' and a number" \
 	questions-import --task gsm8k -n 1 --examples e.jsonl items.jsonl
 no 'fewer examples than needed' 1 'items.jsonl has 1 examples, expected 5' \
 	questions-import --task gsm8k --examples items.jsonl items.jsonl

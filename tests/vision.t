@@ -268,6 +268,12 @@ for q in llava-clip qwen2-vl qwen2.5-vl idefics3; do
 	eval-generate -q --bos yes --max 9 --batch 2 -j 2 --memory 0 --questions $q-answers.jsonl $q-bytes.h5 -o x.h5 >x
 	ok "$q: ... the same bytes in other batches" cmp x.h5 answers.h5
 done
+mkdir other
+cp llava-clip.jsonl other
+for i in llava-clip-*.ppm; do cp llava-clip-0.ppm other/$i; done
+eval-choice -q --bos yes --questions llava-clip.jsonl llava-clip-bytes.h5 -o choices.h5 >choices.tsv
+no 'the same questions about other images' 1 'choices.h5: has other images than other/llava-clip.jsonl' \
+	eval-choice -q --bos yes --questions other/llava-clip.jsonl --paired choices.h5 llava-clip-bytes.h5
 choice() { printf '%s\n' "$1" >q.jsonl && eval-choice -q --bos no --questions q.jsonl llava-clip-bytes.h5; }
 no 'an image without a placeholder' 1 "q.jsonl:1: 'context' has 0 placeholders of images .id 1., 'images' has 1" \
 	choice '{"task": "t", "context": "a", "choices": ["b"], "gold": 0, "images": ["llava-clip-0.ppm"]}'

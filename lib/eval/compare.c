@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/error.h"
 #include "eval/choice.h"
 #include "eval/mark.h"
@@ -123,6 +124,12 @@ static struct shape shape_of(const struct part *first)
 
 static void check_same(const struct part *record, const struct shape *s, const char *path)
 {
+	const size_t n = part_tensor(record, path, TENSOR_I32, 1, NULL).dim[0];
+
+	if (n != s->n)
+		die("%s: %s: has %zu targets, %s has %zu: expected records with the same --ctx and --limit",
+			part_name(record), path, n, part_name(s->first), s->n);
+
 	const struct tensor own = part_tensor(record, path, TENSOR_I32, 1, &s->n);
 	const struct tensor first = part_tensor(s->first, path, TENSOR_I32, 1, &s->n);
 
@@ -187,6 +194,14 @@ static struct seed seed_of(const struct part *record)
 	return seed;
 }
 
+static bool same_file(const struct part *a, const struct part *b)
+{
+	struct stat x, y;
+
+	return !stat(part_name(a), &x) && !stat(part_name(b), &y) && x.st_dev == y.st_dev &&
+		x.st_ino == y.st_ino;
+}
+
 /* Warns if the two records of a draw have calibration windows of different seeds, or if two draws are
  * the same files. */
 static void check_draws(size_t draws, const struct part *const record[2 * draws])
@@ -204,8 +219,7 @@ static void check_draws(size_t draws, const struct part *const record[2 * draws]
 			mixed = true;
 		}
 		for (size_t k = 0; k < i && !repeated; k++) {
-			repeated = !strcmp(part_name(own), part_name(record[k])) &&
-				!strcmp(part_name(base), part_name(record[draws + k]));
+			repeated = same_file(own, record[k]) && same_file(base, record[draws + k]);
 			if (repeated)
 				warn("%s and %s are given twice: draws that do not differ add nothing",
 					part_name(own), part_name(base));

@@ -8,7 +8,7 @@
 #include "eval/perplexity.h"
 #include "eval/record.h"
 
-static const char DIGEST[] = "questions_sha256";
+static const char DIGEST[] = "questions_sha256", IMAGES[] = "images_sha256", SETTINGS[] = "settings";
 
 /* The values of a pair of columns: a mark, or its difference from an earlier record. */
 struct measure { const double *x, *before; };
@@ -112,6 +112,16 @@ void marks_table_free(struct table *t)
 	free((void *)(uintptr_t)t->column);
 }
 
+/* Images and settings of two records, or of a record and of the questions; NULL: not known. */
+static void check_setup(const char *name, char *const theirs[2], const char *other, const char *const ours[2])
+{
+	if (theirs[0] && ours[0] && strcmp(theirs[0], ours[0]))
+		die("%s: has other images than %s", name, other);
+	if (theirs[1] && ours[1] && strcmp(theirs[1], ours[1]))
+		warn("%s was made with %s, and %s with %s", name, theirs[1], other, ours[1]);
+	free(theirs[0]), free(theirs[1]);
+}
+
 struct part *marks_open_earlier(const char *path, const struct questions *q, const char *tool,
 	const char *member)
 {
@@ -127,6 +137,8 @@ struct part *marks_open_earlier(const char *path, const struct questions *q, con
 	n = part_tensor(record, member, TENSOR_I32, 1, NULL).dim[0];
 	if (n != q->n)
 		die("%s: %s: has %zu questions, expected %zu: use the same --limit", path, member, n, q->n);
+	check_setup(path, (char *[]){ part_text(record, "/", IMAGES), part_text(record, "/", SETTINGS) },
+		q->name, (const char *[]){ q->images, q->settings });
 	free(theirs);
 	return record;
 }
@@ -135,9 +147,15 @@ void marks_check_same(const struct part *record, const struct part *first)
 {
 	char *theirs = part_text(record, "/", DIGEST), *ours = part_text(first, "/", DIGEST);
 
-	if (!theirs || !ours || strcmp(theirs, ours))
+	char *images = part_text(first, "/", IMAGES), *settings = part_text(first, "/", SETTINGS);
+
+	if (!theirs || !ours)
+		die("%s: attribute %s is missing", part_name(theirs ? first : record), DIGEST);
+	if (strcmp(theirs, ours))
 		die("%s: has other questions than %s", part_name(record), part_name(first));
-	free(theirs), free(ours);
+	check_setup(part_name(record), (char *[]){ part_text(record, "/", IMAGES),
+		part_text(record, "/", SETTINGS) }, part_name(first), (const char *[]){ images, settings });
+	free(theirs), free(ours), free(images), free(settings);
 }
 
 void marks_write(struct output *out, const struct questions *q, size_t n, const struct mark mark[n])
@@ -145,6 +163,9 @@ void marks_write(struct output *out, const struct questions *q, size_t n, const 
 	const char **task = xalloc(q->n, sizeof *task);
 
 	output_text(out, "/", DIGEST, q->digest);
+	if (q->images)
+		output_text(out, "/", IMAGES, q->images);
+	output_text(out, "/", SETTINGS, q->settings);
 	for (size_t i = 0; i < q->n; i++)
 		task[i] = q->item[i].task;
 	output_strings(out, "/question/task", q->n, task);

@@ -33,12 +33,13 @@ struct table marks_table(const struct questions *q, size_t n, const struct mark 
 /* Frees its columns too. */
 void marks_table_free(struct table *t);
 
-/* Opens an earlier record of the tool. A record of other questions is a fatal error. member: a dataset of the
+/* Opens an earlier record of the tool. A record of other questions or other
+ * images is a fatal error; there is a warning if the settings differ. member: a dataset of the
  * record, int32, with a number of each question. */
 struct part *marks_open_earlier(const char *path, const struct questions *q, const char *tool,
 	const char *member);
 /* Fatal error if a record is of other questions than the first one. */
 void marks_check_same(const struct part *record, const struct part *first);
-/* Writes the digest of the file of questions, /question/task and every mark as /question/NAME. */
+/* Writes the digests of questions and images, the settings, /question/task, and marks as /question/NAME. */
 void marks_write(struct output *out, const struct questions *q, size_t n, const struct mark mark[n]);
 #endif

@@ -187,9 +187,35 @@ static struct question read_question(enum question_form form, json_t *json, json
 	return q;
 }
 
+/* The path of an image, whose name is relative to the folder of the file of questions. */
+static char *image_path(const char *file, const char *name)
+{
+	const char *slash = *name == '/' ? NULL : strrchr(file, '/');
+
+	return xformat("%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, name);
+}
+
+/* Adds the images of a question to the digest, which is made with the first one. */
+static void digest_images(const char *file, const struct question *q, struct digest **d)
+{
+	const json_t *names = json_object_get(q->json, "images");
+
+	for (size_t i = 0; i < q->images; i++) {
+		char *path = image_path(file, json_string_value(json_array_get(names, i)));
+		size_t n;
+		char *bytes = contents_read(path, IMAGE_BYTES, &n);
+
+		if (!*d)
+			*d = digest_begin();
+		digest_add(*d, n, bytes);
+		free(path), free(bytes);
+	}
+}
+
 struct questions questions_read(const char *path, size_t limit, enum question_form form)
 {
 	struct questions q = { .name = strcmp(path, "-") ? path : "<stdin>" };
+	struct digest *images = NULL;
 	size_t n, capacity = 0;
 	json_t *unknown = json_object(), *json;
 	char *text = contents_read(path, MAX, &n);
@@ -201,6 +227,7 @@ struct questions questions_read(const char *path, size_t limit, enum question_fo
 			q.item = xgrow(q.item, capacity = 2 * capacity + 64, sizeof *q.item);
 		q.item[q.n] = read_question(form, json, unknown);
 		q.item[q.n].line = lines.line;
+		digest_images(q.name, &q.item[q.n], &images);
 		q.contexts += q.item[q.n].contexts;
 		q.choices += q.item[q.n++].choices;
 	}
@@ -208,6 +235,7 @@ struct questions questions_read(const char *path, size_t limit, enum question_fo
 	if (!q.n)
 		die("%s: holds no question, expected JSON objects, one per line", q.name);
 	warn_of(q.name, unknown);
+	q.images = images ? digest_end(images) : NULL;
 	json_decref(unknown);
 	free(text);
 	return q;
@@ -219,7 +247,7 @@ void questions_free(struct questions *q)
 		free(q->item[i].choice), free(q->item[i].context), free(q->item[i].until);
 		json_decref(q->item[i].json);
 	}
-	free(q->item), free(q->digest);
+	free(q->item), free(q->digest), free(q->images), free(q->settings);
 }
 
 /* The tokens of a context, with a BOS if it gets one. *n: number of tokens of the text. */
@@ -262,11 +290,11 @@ static struct prompt_tokens encode_choice(const struct encode *e, const struct q
 	return y;
 }
 
-/* Adds an image. name: relative to the folder. first: its first token. Returns its number of tokens. */
+/* Adds an image. file: of the questions. first: its first token. Returns its number of tokens. */
 static size_t add_image(const struct encode *e, const struct processor *processor, const struct question *q,
-	const char *folder, const char *name, size_t first)
+	const char *file, const char *name, size_t first)
 {
-	char *path = *name == '/' ? xformat("%s", name) : xformat("%s%s", folder, name);
+	char *path = image_path(file, name);
 	const struct image image = image_extents(path);
 	struct token_image y = vision_image(e->config, processor, path, image.h, image.w);
 	struct prompt_images *all = e->images;
@@ -300,7 +328,7 @@ static void place_context(const struct encode *e, struct prompt *p, size_t image
 
 /* Replaces each placeholder by as many tokens as its image has. */
 static void put_images(const struct encode *e, const struct processor *processor, const struct question *q,
-	const char *folder, struct prompt *p)
+	const char *file, struct prompt *p)
 {
 	const json_t *names = json_object_get(q->json, "images");
 	const struct prompt_tokens old = p->context;
@@ -318,7 +346,7 @@ static void put_images(const struct encode *e, const struct processor *processor
 		size_t n = 1;
 
 		if (visual)
-			n = add_image(e, processor, q, folder,
+			n = add_image(e, processor, q, file,
 				json_string_value(json_array_get(names, image++)), y.n);
 		y.id = xgrow(y.id, y.n + n, sizeof *y.id);
 		y.feature = xgrow(y.feature, y.n + n, sizeof *y.feature);
@@ -351,7 +379,7 @@ static void check_words(const struct encode *e, const char *context)
 
 /* The prompt of a context with its choices. */
 static struct prompt encode_prompt(const struct encode *e, const struct processor *processor,
-	const struct question *q, size_t number, const char *folder)
+	const struct question *q, size_t number, const char *file)
 {
 	const char *whole = q->context[number];
 	const size_t first = q->contexts > 1 ? number : 0, choices = q->contexts > 1 ? 1 : q->choices;
@@ -374,7 +402,7 @@ static struct prompt encode_prompt(const struct encode *e, const struct processo
 	if (q->answer)
 		p.continuation->n = e->room;
 	if (q->images)
-		put_images(e, processor, q, folder, &p);
+		put_images(e, processor, q, file, &p);
 	for (size_t i = 0; i < n && !q->answer && e->config->positions; i++)
 		if (p.continuation[i].n > e->config->positions)
 			die("a choice has %zu tokens, expected at most the %zu positions of the model",
@@ -389,8 +417,6 @@ static struct prompt encode_prompt(const struct encode *e, const struct processo
 struct prompt *questions_encode(const struct questions *q, const struct encode *e)
 {
 	struct prompt *p = xalloc(q->contexts, sizeof *p);
-	const char *slash = strrchr(q->name, '/');
-	char *folder = xformat("%.*s", slash ? (int)(slash + 1 - q->name) : 0, q->name);
 	struct processor processor = { 0 };
 	bool images = false;
 
@@ -401,9 +427,8 @@ struct prompt *questions_encode(const struct questions *q, const struct encode *
 	for (size_t i = 0, n = 0; i < q->n; i++) {
 		json_lines_prefix(q->name, q->item[i].line);
 		for (size_t k = 0; k < q->item[i].contexts; k++)
-			p[n++] = encode_prompt(e, &processor, &q->item[i], k, folder);
+			p[n++] = encode_prompt(e, &processor, &q->item[i], k, q->name);
 	}
 	error_prefix(NULL);
-	free(folder);
 	return p;
 }

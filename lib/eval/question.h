@@ -61,6 +61,8 @@ struct questions {
 	size_t n, choices, contexts;	/* choices, contexts: of all questions */
 	struct question *item;		/* [n] */
 	char *digest;			/* SHA-256 of the file */
+	char *images;			/* SHA-256 of the files of images, in their order; NULL: none */
+	char *settings;			/* options that change what is asked; owned, set by the tool */
 };
 
 /* limit: number of questions to read, 0: all. A bad question is a fatal error, which names file and line. */

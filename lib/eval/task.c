@@ -50,7 +50,7 @@ static size_t gold_number(const json_t *item, const char *key, json_int_t first,
 		i = strtoll(text, &end, 10);
 	}
 	if ((text && (*end || errno || text[0] == '+')) ||
-	    (!text && !json_is_integer(v) && !(json_is_boolean(v) && n == 2)))
+	    (!text && !json_is_integer(v) && !(json_is_boolean(v) && n == 2 && !first)))
 		die("'%s' is not the number of a choice", key);
 	if (i == -1)
 		no_answer(key);
@@ -207,7 +207,7 @@ static void read_last_word(struct reading *r)
 	json_object_set_new(r->item, "context", json_stringn(text, n));
 }
 
-/* GSM8K: the solution, which ends in "#### " and the number. */
+/* GSM8K: the solution, whose last line is "#### " and the number. */
 static void read_solution(struct reading *r)
 {
 	const char *mark = NULL;
@@ -215,8 +215,8 @@ static void read_solution(struct reading *r)
 	r->answer = xformat("%s", json_member_text(r->item, r->task->gold));
 	for (const char *s = r->answer; (s = strstr(s, "####"));)
 		mark = s += strlen("####");
-	if (!mark || !*strip_begin(mark))
-		die("'%s' has no number after '####'", r->task->gold);
+	if (!mark || *mark != ' ' || !strpbrk(mark, "0123456789") || strcspn(mark, "\n") != strlen(mark))
+		die("'%s' does not end in '#### ' and a number", r->task->gold);
 }
 
 /* The same, but the answer is the number only. An example may have its answer in the member `target`. */
@@ -325,6 +325,8 @@ static const char *set_subject(const struct task_settings *s, json_t *item)
 		return NULL;
 	if (member && !own)
 		die("'subject' is not a text");
+	if ((own && !*own) || (s->subject && !*s->subject))
+		die("%s is empty", own && !*own ? "'subject'" : "--subject");
 	if (!own && !s->subject)
 		die("'subject' is missing, and there is no --subject");
 	if (own && s->subject && strcmp(own, s->subject))

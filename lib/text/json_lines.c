@@ -15,12 +15,18 @@ void json_lines_prefix(const char *name, size_t line)
 	free(where);
 }
 
+static const char *kind_of(const json_t *v)
+{
+	return !v ? "missing" : json_is_null(v) ? "null" : json_is_number(v) ? "a number" :
+		json_is_boolean(v) ? "true or false" : json_is_array(v) ? "an array" : "an object";
+}
+
 const char *json_member_text(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
 
 	if (!json_is_string(v))
-		die("'%s' is %s, expected a text", key, v ? "not a text" : "missing");
+		die("'%s' is %s, expected a text", key, kind_of(v));
 	return json_string_value(v);
 }
 

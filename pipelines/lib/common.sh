@@ -87,7 +87,8 @@ arguments() {
 	for i in PTQ_CTX PTQ_DRAWS PTQ_GROUP PTQ_LIMIT PTQ_RUNS PTQ_SHARDS PTQ_TOKENS; do case $i=${!i-} in
 		"$i="|PTQ_GROUP=channel|PTQ_GROUP=tensor) ;;
 		*=*[!0-9]*|*=0*) fail 2 "$i: '${!i}' is not a number above 0" ;;
-		PTQ_DRAWS=?????*|PTQ_RUNS=?????*|PTQ_SHARDS=?????*) fail 2 "$i: '${!i}' is more than 9999" ;;
+		PTQ_DRAWS=???*) fail 2 "$i: '${!i}' is more than 99" ;;
+		PTQ_RUNS=?????*|PTQ_SHARDS=?????*) fail 2 "$i: '${!i}' is more than 9999" ;;
 	esac; done
 	for i in "${tools[@]}" gnuplot flock "${runner[0]}"; do
 		command -v "$i" >/dev/null || fail 1 "$i: is not installed"

@@ -5,6 +5,7 @@
 It needs pyarrow, which no tool needs otherwise: pip install pyarrow. Rows are read in batches, so that large files fit.
 """
 import json
+import math
 import sys
 
 
@@ -21,6 +22,15 @@ def rows(path, parquet, error):
         stop(f"{path}: is not a Parquet file, or is cut short: {str(e).splitlines()[0]}")
 
 
+def plain(value):
+    """The value without NaN and infinities, which JSON has not: they become null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, list) else value
+
+
 def main(paths):
     if not paths or paths[0].startswith("-"):
         stop("usage: parquet.py FILE... >items.jsonl")
@@ -32,7 +42,7 @@ def main(paths):
     try:
         for path in paths:
             for row in rows(path, parquet, ArrowInvalid):
-                print(json.dumps(row, ensure_ascii=False, allow_nan=False))
+                print(json.dumps(plain(row), ensure_ascii=False, allow_nan=False))
         sys.stdout.flush()
     except (TypeError, ValueError) as e:
         stop(f"{path}: has values that JSON cannot store: {e}")

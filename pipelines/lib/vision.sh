@@ -14,7 +14,7 @@
 #                          RUN.record, and RUN.tsv, compared with M.h5, and with BASE if that is another run;
 #                          OPTIONs are eval-choice's
 #   answers COLUMNS RUN    its numbers in the order of $answer_columns: accuracy on easy questions, its difference from
-#                          BASE and the standard error of the difference over questions; the same for hard questions; the
+#                          BASE and the standard error of the difference over questions; the same for hard questions;
 #                          accuracy on all questions, its standard error, its difference and the error of that; KL of
 #                          the answers from M.h5, its standard error, its difference from BASE, the error of that;
 #                          share of questions with the same answer as M.h5
