@@ -41,12 +41,12 @@ dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|bar
 dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 5 draws and windows
 dpq-table4-prose|dpq-table4|prose, groups of 128, 32640 tokens|
 fbquant-defaults-prose|fbquant-defaults|prose, groups of 128, 32640 tokens|
-fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|
+fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
 fbquant-figure4|fbquant-figure4|groups of 128, one thread|
 fbquant-figure7|fbquant-figure7|groups of 128, two threads|
 fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|
 fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|
-fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|
+fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
 fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-figure2-prose|fpe2m2-figure2|prose, groups of 128, 32640 tokens|
