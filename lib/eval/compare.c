@@ -155,6 +155,9 @@ static void check_record(const struct part *record, const struct shape *s)
 	if (!own.questions != !s->rows.questions)
 		die("%s: is %s, unlike %s: expected records of one tool", part_name(record), own.questions ?
 			"of questions" : "of no questions", part_name(s->first));
+	if (own.questions != s->rows.questions)
+		die("%s: has %zu questions, %s has %zu: expected records with the same --limit",
+			part_name(record), own.questions, part_name(s->first), s->rows.questions);
 	if (s->rows.questions) {
 		marks_check_same(record, s->first);
 	} else {
