@@ -187,15 +187,16 @@ static void simulated(void **state)
 {
 	static const struct parts only_draws = { 1, 0, 1, 0 }, only_windows = { 0, 1, 1, 0 };
 	static const struct parts neither = { 0, 0, 1, 0 }, alike = { 0.2, 1, 1, 0 };
-	static const struct parts more_draws = { 0.35, 1, 1, 0 };
+	static const struct parts more_draws = { 0.35, 1, 1, 0 }, no_rest = { 1, 1, 0.05, 0 };
 	static const size_t draws[] = { 2, 3, 5 };
 	/* least, most: of 2, 3 and 5 draws */
 	const struct { const struct parts *parts; double least[3], most[3]; } cases[] = {
 		{ &only_draws, { 0.03, 0.03, 0.035 }, { 0.14, 0.07, 0.06 } },
-		{ &only_windows, { 0.02, 0.03, 0.04 }, { 0.14, 0.07, 0.06 } },
+		{ &only_windows, { 0.02, 0.03, 0.04 }, { 0.07, 0.07, 0.06 } },
 		{ &neither, { 0.01, 0.01, 0.01 }, { 0.05, 0.05, 0.05 } },
 		{ &alike, { 0.03, 0.03, 0.03 }, { 0.14, 0.085, 0.065 } },
 		{ &more_draws, { 0.03, 0.03, 0.03 }, { 0.14, 0.085, 0.065 } },
+		{ &no_rest, { 0.05, 0.05, 0.04 }, { 0.15, 0.085, 0.07 } },
 	};
 
 	(void)state;

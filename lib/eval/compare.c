@@ -124,15 +124,12 @@ static struct shape shape_of(const struct part *first)
 
 static void check_same(const struct part *record, const struct shape *s, const char *path)
 {
-	const size_t n = part_tensor(record, path, TENSOR_I32, 1, NULL).dim[0];
-
-	if (n != s->n)
-		die("%s: %s: has %zu targets, %s has %zu: expected records with the same --ctx and --limit",
-			part_name(record), path, n, part_name(s->first), s->n);
-
-	const struct tensor own = part_tensor(record, path, TENSOR_I32, 1, &s->n);
+	const struct tensor own = part_tensor(record, path, TENSOR_I32, 1, NULL);
 	const struct tensor first = part_tensor(s->first, path, TENSOR_I32, 1, &s->n);
 
+	if (own.dim[0] != s->n)
+		die("%s: %s: has %zu targets, %s has %zu: expected records with the same --ctx and --limit",
+			part_name(record), path, own.dim[0], part_name(s->first), s->n);
 	if (memcmp(own.data, first.data, s->n * sizeof(int32_t)) != 0)
 		die("%s: %s: differs from that of %s, expected records of the same windows of one text",
 			part_name(record), path, part_name(s->first));
