@@ -11,62 +11,48 @@
 # from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8 and
 # W4A8i). All are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/common.sh
-. "$(dirname "$0")/lib/common.sh"
+# shellcheck source=pipelines/lib/dpq.sh
+. "$(dirname "$0")/lib/dpq.sh"
 draws=${PTQ_DRAWS:-1}
-begin "$name" "$@"
-group=${PTQ_GROUP:-128} in='--hessian hessian.h5 model.h5'
-
-calibrate
-step "gar-order -q --group $group hessian.h5 -o gar.h5"
-step "gar-order -q --order none hessian.h5 -o none.h5"
-step "gar-order -q --order full hessian.h5 -o full.h5"
-base=W4A16-GPTQ-gar
-measure W4A16-RTN $base "dpq-run --group $group --compensate none $in"
-measure W4A16-GPTQ-none $base "dpq-run --group $group --order none.h5 $in"
-measure W4A16-GPTQ-gar $base "dpq-run --group $group --order gar.h5 $in"
-measure W4A16-GPTQ-full $base "dpq-run --group $group --order full.h5 $in"
-base=W4A8-DPQ-gar
-measure W4A8-RTN $base "dpq-run --group $group --compute e4m3fn --compensate none $in"
-measure W4A8-GPTQ-naive-gar $base "dpq-run --group $group --compute e4m3fn --compensate storage --order gar.h5 $in"
-measure W4A8-DPQ-none $base "dpq-run --group $group --compute e4m3fn --order none.h5 $in"
-measure W4A8-DPQ-gar $base "dpq-run --group $group --compute e4m3fn --order gar.h5 $in"
-measure W4A8-DPQ-full $base "dpq-run --group $group --compute e4m3fn --order full.h5 $in"
-measure W4A8-DPQ-gar-paper $base "dpq-run --group $group --compute e4m3fn --order gar.h5 --recipe paper $in"
-measure W4A8-DPQ-gar-inc $base "dpq-run --group $group --compute e4m3ieee --order gar.h5 --recipe inc $in"
+begin dpq "$@"
+ordered none gar full
+measure W4A16-RTN "dpq-run --group $group --compensate none $in"
+measure W4A8-RTN "dpq-run --group $group --compute e4m3fn --compensate none $in"
+measure W4A8-naive "dpq-run --group $group --compute e4m3fn --compensate storage --order gar.h5 $in"
+measure W4A8-paper "dpq-run --group $group --compute e4m3fn --order gar.h5 --recipe paper $in"
+measure W4A8-inc "dpq-run --group $group --compute e4m3ieee --order gar.h5 --recipe inc $in"
 step "hadamard-rotate -q --offline --seed 1 model.h5 -o rotated.h5"
 step "smooth-scale -q --hessian hessian.h5 model.h5 -o smooth.h5"
 hessians rotated smooth
 step "gar-order -q --order full rotated-hessian.h5 -o rotated-full.h5"
-base=W4A8i-DPQ-gar int8="--group $group --compute int8 --scale8 channel --pow2-scale no --act-mode dynamic-token"
-measure W4A8i-QServe $base "dpq-run $int8 --scale-dtype u8 --top 119 --saturate 127 --round-first yes \
+int8="--group $group --compute int8 --scale8 channel --pow2-scale no --act-mode dynamic-token"
+measure W4A8i-QServe "dpq-run $int8 --scale-dtype u8 --top 119 --saturate 127 --round-first yes \
 	--compensate none --scale-search hessian --order rotated-full.h5 --hessian rotated-hessian.h5 rotated.h5"
-measure W4A8i-QQQ $base "dpq-run $int8 --storage int4 --scale-dtype f16 --scale-search minmax --compensate storage \
+measure W4A8i-QQQ "dpq-run $int8 --storage int4 --scale-dtype f16 --scale-search minmax --compensate storage \
 	--reorder none --hessian smooth-hessian.h5 smooth.h5"
-measure W4A8i-GPTQ-naive-gar $base "dpq-run $int8 --compensate storage --order gar.h5 $in"
-measure W4A8i-DPQ-gar $base "dpq-run $int8 --order gar.h5 $in"
-measure W4A8i-DPQ-gar-u8 $base "dpq-run $int8 --scale-dtype u8 --order gar.h5 $in"
+measure W4A8i-naive "dpq-run $int8 --compensate storage --order gar.h5 $in"
+measure W4A8i-gar "dpq-run $int8 --order gar.h5 $in"
+measure W4A8i-u8 "dpq-run $int8 --scale-dtype u8 --order gar.h5 $in"
 run_steps
 
-columns='output_error kl kl_se kl_delta kl_delta_se nll_rise nll_rise_se nll_delta nll_delta_se ppl_rise_percent'
 tabulate table2 "$columns" comparison <<'T'
 scheme	method	@	paper_accuracy
-W4A16	RTN	@W4A16-RTN W4A16-GPTQ-gar	
-W4A16	GPTQ, none	@W4A16-GPTQ-none W4A16-GPTQ-gar	
-W4A16	GPTQ, gar	@W4A16-GPTQ-gar W4A16-GPTQ-gar	
-W4A16	GPTQ, full	@W4A16-GPTQ-full W4A16-GPTQ-gar	
-W4A8	RTN	@W4A8-RTN W4A8-DPQ-gar	63.54
-W4A8	GPTQ naive, gar	@W4A8-GPTQ-naive-gar W4A8-DPQ-gar	64.69
-W4A8	DPQ, none	@W4A8-DPQ-none W4A8-DPQ-gar	
-W4A8	DPQ, gar	@W4A8-DPQ-gar W4A8-DPQ-gar	68.15
-W4A8	DPQ, full	@W4A8-DPQ-full W4A8-DPQ-gar	
-W4A8	DPQ, gar, paper	@W4A8-DPQ-gar-paper W4A8-DPQ-gar	
-W4A8	DPQ, gar, inc (240)	@W4A8-DPQ-gar-inc W4A8-DPQ-gar	
-W4A8i	QServe	@W4A8i-QServe W4A8i-DPQ-gar	
-W4A8i	QQQ	@W4A8i-QQQ W4A8i-DPQ-gar	
-W4A8i	GPTQ naive, gar	@W4A8i-GPTQ-naive-gar W4A8i-DPQ-gar	
-W4A8i	DPQ, gar	@W4A8i-DPQ-gar W4A8i-DPQ-gar	
-W4A8i	DPQ, gar, integer scales	@W4A8i-DPQ-gar-u8 W4A8i-DPQ-gar	
+W4A16	RTN	@W4A16-RTN W4A16-gar	
+W4A16	GPTQ, none	@W4A16-none W4A16-gar	
+W4A16	GPTQ, gar	@W4A16-gar W4A16-gar	
+W4A16	GPTQ, full	@W4A16-full W4A16-gar	
+W4A8	RTN	@W4A8-RTN W4A8-gar	63.54
+W4A8	GPTQ naive, gar	@W4A8-naive W4A8-gar	64.69
+W4A8	DPQ, none	@W4A8-none W4A8-gar	
+W4A8	DPQ, gar	@W4A8-gar W4A8-gar	68.15
+W4A8	DPQ, full	@W4A8-full W4A8-gar	
+W4A8	DPQ, gar, paper	@W4A8-paper W4A8-gar	
+W4A8	DPQ, gar, inc (240)	@W4A8-inc W4A8-gar	
+W4A8i	QServe	@W4A8i-QServe W4A8i-gar	
+W4A8i	QQQ	@W4A8i-QQQ W4A8i-gar	
+W4A8i	GPTQ naive, gar	@W4A8i-naive W4A8i-gar	
+W4A8i	DPQ, gar	@W4A8i-gar W4A8i-gar	
+W4A8i	DPQ, gar, integer scales	@W4A8i-u8 W4A8i-gar	
 T
 plot table2
 say "the paper: mean accuracy of five tasks, %, of Llama-2-7B, which has 68.64 in BF16"

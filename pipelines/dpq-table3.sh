@@ -7,20 +7,12 @@
 # differences from W4A8 with group-aware reordering. All are paired, with standard errors over windows.
 # PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/common.sh
-. "$(dirname "$0")/lib/common.sh"
+# shellcheck source=pipelines/lib/dpq.sh
+. "$(dirname "$0")/lib/dpq.sh"
 draws=${PTQ_DRAWS:-1}
-begin "$name" "$@"
-group=${PTQ_GROUP:-128} in='--hessian hessian.h5 model.h5'
-
-calibrate
-step "gar-order -q --group $group hessian.h5 -o gar.h5"
-step "gar-order -q --order full hessian.h5 -o full.h5"
-measure W8A8 W4A8-gar "dpq-run --storage e4m3fn --group tensor --compensate none --act-format e4m3fn $in"
-for order in full gar; do
-	measure W4A16-$order W4A8-gar "dpq-run --group $group --compute none --order $order.h5 $in"
-	measure W4A8-$order W4A8-gar "dpq-run --group $group --compute e4m3fn --order $order.h5 $in"
-done
+begin dpq "$@"
+ordered full gar
+measure W8A8 "dpq-run --storage e4m3fn --group tensor --compensate none --act-format e4m3fn $in"
 run_steps
 
 columns='output_error nll nll_rise nll_rise_se nll_delta nll_delta_se kl kl_se kl_delta kl_delta_se ppl_rise_percent'

@@ -8,25 +8,13 @@
 # from the unquantized model. kl_delta and nll_delta: differences from group-aware reordering. All are paired, with
 # standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
-# shellcheck source=pipelines/lib/common.sh
-. "$(dirname "$0")/lib/common.sh"
+# shellcheck source=pipelines/lib/dpq.sh
+. "$(dirname "$0")/lib/dpq.sh"
 draws=${PTQ_DRAWS:-1}
-begin "$name" "$@"
-group=${PTQ_GROUP:-128} in='--hessian hessian.h5 model.h5'
-
-calibrate
-step "gar-order -q --order none hessian.h5 -o none.h5"
-step "gar-order -q --order gar --group $group hessian.h5 -o gar.h5"
-step "gar-order -q --order full hessian.h5 -o full.h5"
-for order in none gar full; do
-	measure W4A16-$order W4A16-gar \
-		"dpq-run --storage uint4 --group $group --scale-search mse --compute none --order $order.h5 $in"
-	measure W4A8-$order W4A8-gar \
-		"dpq-run --storage uint4 --group $group --scale-search mse --compute e4m3fn --order $order.h5 $in"
-done
+begin dpq "$@"
+ordered none gar full
 run_steps
 
-columns='output_error kl kl_se kl_delta kl_delta_se nll_rise nll_rise_se nll_delta nll_delta_se ppl_rise_percent'
 heads='scheme order output_error=output_error kl=KL kl_delta=ΔKL_vs_GAR paper_rise_percent=paper:_ΔPPL_%'
 tabulate table4 "$columns" comparison "$heads" <<'T'
 scheme	order	@	paper_ppl	paper_rise_percent

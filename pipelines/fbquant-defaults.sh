@@ -32,7 +32,7 @@ while IFS=$'\t' read -r b steps lr sigma; do
 done < <(ways)
 run_steps
 
-errors() { printf '%s\t%s\n' "$(error_of "$2.report")" "$(heldout_of "$2.diff")"; }
+errors() { errors_of "$2"; }
 rows() {
 	printf 'bits\tsteps\tlr\tsigma\t@\n'
 	ways | while IFS=$'\t' read -r b steps lr sigma; do

@@ -15,27 +15,27 @@ in='--hessian hessian.h5 model.h5'
 calibrate
 step "hadamard-rotate --seed 1 model.h5 -o rotated.h5"
 for b in 4 3; do
-	base=w$b-FBQuant weights="--storage uint$b --group $group"
+	weights="--storage uint$b --group $group"
 	step "awq-scale -q $weights $in -o awq$b.h5"
-	measure_file w$b-RTN $base "dpq-run --compensate none --scale-search minmax $weights $in"
-	measure_file w$b-AWQ $base "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
-	measure_file w$b-OmniQuant $base "dpq-run --compensate none --scale-search learned $weights $in"
-	measure_file w$b-QuaRot $base "dpq-run --compensate none --scale-search minmax $weights rotated.h5"
-	measure_file w$b-FBQuant $base "fbq-run $weights $in"
+	measure_file w$b-RTN "dpq-run --compensate none --scale-search minmax $weights $in"
+	measure_file w$b-AWQ "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
+	measure_file w$b-OmniQuant "dpq-run --compensate none --scale-search learned $weights $in"
+	measure_file w$b-QuaRot "dpq-run --compensate none --scale-search minmax $weights rotated.h5"
+	measure_file w$b-FBQuant "fbq-run $weights $in"
 done
 run_steps
 
 tabulate figure2 "$columns" row <<'T'
 bits	way	@
-4	RTN	@w4-RTN
-4	clamping (AWQ)	@w4-AWQ
-4	clamping (OmniQuant)	@w4-OmniQuant
-4	rotation (QuaRot)	@w4-QuaRot
-4	sub-branch (FBQuant)	@w4-FBQuant
-3	RTN	@w3-RTN
-3	clamping (AWQ)	@w3-AWQ
-3	clamping (OmniQuant)	@w3-OmniQuant
-3	rotation (QuaRot)	@w3-QuaRot
-3	sub-branch (FBQuant)	@w3-FBQuant
+4	RTN	@w4-RTN w4-FBQuant
+4	clamping (AWQ)	@w4-AWQ w4-FBQuant
+4	clamping (OmniQuant)	@w4-OmniQuant w4-FBQuant
+4	rotation (QuaRot)	@w4-QuaRot w4-FBQuant
+4	sub-branch (FBQuant)	@w4-FBQuant w4-FBQuant
+3	RTN	@w3-RTN w3-FBQuant
+3	clamping (AWQ)	@w3-AWQ w3-FBQuant
+3	clamping (OmniQuant)	@w3-OmniQuant w3-FBQuant
+3	rotation (QuaRot)	@w3-QuaRot w3-FBQuant
+3	sub-branch (FBQuant)	@w3-FBQuant w3-FBQuant
 T
 plot figure2

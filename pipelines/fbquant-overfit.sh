@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
+draws=${PTQ_DRAWS:-1}
 begin fbquant "$@"
 texts
 step "hessian-accum --tokens test.h5 $window model.h5 -o heldout.h5"
@@ -20,17 +21,16 @@ for n in 256 1024 4096 16384; do
 		step "fbq-run -q --method $method --storage uint3 --group $group --hessian first$n.h5" \
 			"--report $run.report model.h5 -o $run.h5 &&" \
 			"tensor-diff -q --hessian heldout.h5 --reference model.h5 $run.h5 >$run.diff &&" \
-			"tensor-stats -q $run.h5 >$run.stats &&" \
-			"eval-ppl --tokens test.h5 $window --reference reference.h5 $run.h5 >$run.tsv && rm $run.h5"
+			"tensor-stats -q $run.h5 >$run.stats && $(evaluated "$run") && rm $run.h5"
 	done
 done
 run_steps
 
-errors() { printf '%s\t%s\t%s\n' "$(error_of "$2.report")" "$(heldout_of "$2.diff")" "$(row "${1#* * }" "$2")"; }
+errors() { printf '%s\t%s\n' "$(errors_of "$2")" "$(row "${1#* * }" "$2" "$3")"; }
 rows() {
 	printf 'tokens\tway\t@\n'
 	for n in 256 1024 4096 16384; do for method in lowrank eora caldera fbquant; do
-		printf '%s\t%s\t@%s\n' $n $method few$n-$method
+		printf '%s\t%s\t@%s\n' $n $method "few$n-$method few$n-fbquant"
 	done; done
 }
 rows | tabulate overfit "calibration_error heldout_error $columns" errors

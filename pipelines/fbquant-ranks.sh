@@ -12,26 +12,26 @@ set -euo pipefail
 draws=${PTQ_DRAWS:-1}
 begin fbquant "$@"
 ranks=${PTQ_RANKS:-1 2 4 8 16 32} last=${PTQ_RANKS:+${PTQ_RANKS##* }} last=${last:-32}
-in='--hessian hessian.h5 model.h5' base=r$last-fbquant
+in='--hessian hessian.h5 model.h5'
 calibrate
 for rank in $ranks; do for method in lowrank eora fbquant; do
-	measure_file "r$rank-$method" "$base" "fbq-run --method $method --rank $rank --storage uint3 --group $group $in"
+	measure_file "r$rank-$method" "fbq-run --method $method --rank $rank --storage uint3 --group $group $in"
 done; done
-measure_file "r$last-fbquant-int8" "$base" \
-	"fbq-run --rank $last --branch-format int8 --storage uint3 --group $group $in"
-measure_file r0-gptq-3-128 "$base" "dpq-run --reorder none --storage uint3 --group 128 $in"
-measure_file r0-gptq-3-64 "$base" "dpq-run --reorder none --storage uint3 --group 64 $in"
-measure_file r0-gptq-3-32 "$base" "dpq-run --reorder none --storage uint3 --group 32 $in"
-measure_file r0-gptq-4-128 "$base" "dpq-run --reorder none --storage uint4 --group 128 $in"
+measure_file "r$last-fbquant-int8" "fbq-run --rank $last --branch-format int8 --storage uint3 --group $group $in"
+measure_file r0-gptq-3-128 "dpq-run --reorder none --storage uint3 --group 128 $in"
+measure_file r0-gptq-3-64 "dpq-run --reorder none --storage uint3 --group 64 $in"
+measure_file r0-gptq-3-32 "dpq-run --reorder none --storage uint3 --group 32 $in"
+measure_file r0-gptq-4-128 "dpq-run --reorder none --storage uint4 --group 128 $in"
 run_steps
 
 rows() {
+	local base=r$last-fbquant
 	printf 'way\trank\t@\n'
 	for rank in $ranks; do for method in lowrank eora fbquant; do
-		printf '%s\t%s\t@%s\n' $method "$rank" "r$rank-$method"
+		printf '%s\t%s\t@%s\n' $method "$rank" "r$rank-$method $base"
 	done; done
-	printf 'fbquant-int8\t%s\t@%s\n' "$last" "r$last-fbquant-int8"
-	for way in gptq-3-128 gptq-3-64 gptq-3-32 gptq-4-128; do printf '%s\t0\t@%s\n' $way r0-$way; done
+	printf 'fbquant-int8\t%s\t@%s\n' "$last" "r$last-fbquant-int8 $base"
+	for way in gptq-3-128 gptq-3-64 gptq-3-32 gptq-4-128; do printf '%s\t0\t@%s\n' $way "r0-$way $base"; done
 }
 rows | tabulate ranks "$columns" row
 plot ranks

@@ -20,57 +20,57 @@ begin fbquant "$@"
 in='--hessian hessian.h5 model.h5'
 calibrate
 for b in 4 3; do
-	base=w$b-FBQuant weights="--storage uint$b --group $group" eora='fbq-run --method eora --hessian hessian.h5'
+	weights="--storage uint$b --group $group" eora='fbq-run --method eora --hessian hessian.h5'
 	step "awq-scale -q $weights $in -o awq$b.h5"
-	measure_file w$b-RTN $base "dpq-run --compensate none --scale-search minmax $weights $in"
-	measure_file w$b-GPTQ $base "dpq-run --reorder none $weights $in"
-	measure_file w$b-GPTQ-GAR $base "dpq-run --reorder gar $weights $in"
-	measure_file w$b-AWQ $base "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
-	measure_file w$b-OmniQuant $base "dpq-run --compensate none --scale-search learned $weights $in"
-	measure_file w$b-SVD $base "fbq-run --method lowrank $weights $in"
-	measure_file w$b-LoftQ $base "fbq-run --method loftq $weights $in"
-	measure_file w$b-SVDQuant $base "fbq-run --method svdquant $weights $in"
-	measure_file w$b-EoRA $base "fbq-run --method eora $weights $in"
-	measure_file w$b-CALDERA $base "fbq-run --method caldera $weights $in"
-	measure_file w$b-GPTQ+EoRA $base "dpq-run -q --reorder none $weights $in | $eora --reference model.h5"
-	measure_file w$b-GPTQ-GAR+EoRA $base "dpq-run -q --reorder gar $weights $in | $eora --reference model.h5"
-	measure_file w$b-GPTQ-32 $base "dpq-run --reorder none --storage uint$b --group 32 $in"
-	measure_file w$b-GPTQ-GAR-32 $base "dpq-run --reorder gar --storage uint$b --group 32 $in"
-	measure_file w$b-FBQuant $base "fbq-run $weights $in"
+	measure_file w$b-RTN "dpq-run --compensate none --scale-search minmax $weights $in"
+	measure_file w$b-GPTQ "dpq-run --reorder none $weights $in"
+	measure_file w$b-GPTQ-GAR "dpq-run --reorder gar $weights $in"
+	measure_file w$b-AWQ "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
+	measure_file w$b-OmniQuant "dpq-run --compensate none --scale-search learned $weights $in"
+	measure_file w$b-SVD "fbq-run --method lowrank $weights $in"
+	measure_file w$b-LoftQ "fbq-run --method loftq $weights $in"
+	measure_file w$b-SVDQuant "fbq-run --method svdquant $weights $in"
+	measure_file w$b-EoRA "fbq-run --method eora $weights $in"
+	measure_file w$b-CALDERA "fbq-run --method caldera $weights $in"
+	measure_file w$b-GPTQ+EoRA "dpq-run -q --reorder none $weights $in | $eora --reference model.h5"
+	measure_file w$b-GPTQ-GAR+EoRA "dpq-run -q --reorder gar $weights $in | $eora --reference model.h5"
+	measure_file w$b-GPTQ-32 "dpq-run --reorder none --storage uint$b --group 32 $in"
+	measure_file w$b-GPTQ-GAR-32 "dpq-run --reorder gar --storage uint$b --group 32 $in"
+	measure_file w$b-FBQuant "fbq-run $weights $in"
 done
 run_steps
 
 tabulate table1 "$columns" row <<'T'
 bits	way	@	paper_ppl
-4	RTN	@w4-RTN	5.27
-4	GPTQ	@w4-GPTQ	5.27
-4	GPTQ-GAR	@w4-GPTQ-GAR	
-4	AWQ	@w4-AWQ	5.23
-4	OmniQuant	@w4-OmniQuant	5.23
-4	SVD	@w4-SVD	
-4	LoftQ	@w4-LoftQ	
-4	SVDQuant	@w4-SVDQuant	5.30
-4	EoRA	@w4-EoRA	
-4	CALDERA	@w4-CALDERA	5.26
-4	GPTQ+EoRA	@w4-GPTQ+EoRA	
-4	GPTQ-GAR+EoRA	@w4-GPTQ-GAR+EoRA	
-4	GPTQ-32	@w4-GPTQ-32	
-4	GPTQ-GAR-32	@w4-GPTQ-GAR-32	
-4	FBQuant	@w4-FBQuant	5.18
-3	RTN	@w3-RTN	6.08
-3	GPTQ	@w3-GPTQ	5.96
-3	GPTQ-GAR	@w3-GPTQ-GAR	
-3	AWQ	@w3-AWQ	5.82
-3	OmniQuant	@w3-OmniQuant	5.78
-3	SVD	@w3-SVD	
-3	LoftQ	@w3-LoftQ	
-3	SVDQuant	@w3-SVDQuant	6.90
-3	EoRA	@w3-EoRA	
-3	CALDERA	@w3-CALDERA	5.84
-3	GPTQ+EoRA	@w3-GPTQ+EoRA	
-3	GPTQ-GAR+EoRA	@w3-GPTQ-GAR+EoRA	
-3	GPTQ-32	@w3-GPTQ-32	
-3	GPTQ-GAR-32	@w3-GPTQ-GAR-32	
-3	FBQuant	@w3-FBQuant	5.59
+4	RTN	@w4-RTN w4-FBQuant	5.27
+4	GPTQ	@w4-GPTQ w4-FBQuant	5.27
+4	GPTQ-GAR	@w4-GPTQ-GAR w4-FBQuant	
+4	AWQ	@w4-AWQ w4-FBQuant	5.23
+4	OmniQuant	@w4-OmniQuant w4-FBQuant	5.23
+4	SVD	@w4-SVD w4-FBQuant	
+4	LoftQ	@w4-LoftQ w4-FBQuant	
+4	SVDQuant	@w4-SVDQuant w4-FBQuant	5.30
+4	EoRA	@w4-EoRA w4-FBQuant	
+4	CALDERA	@w4-CALDERA w4-FBQuant	5.26
+4	GPTQ+EoRA	@w4-GPTQ+EoRA w4-FBQuant	
+4	GPTQ-GAR+EoRA	@w4-GPTQ-GAR+EoRA w4-FBQuant	
+4	GPTQ-32	@w4-GPTQ-32 w4-FBQuant	
+4	GPTQ-GAR-32	@w4-GPTQ-GAR-32 w4-FBQuant	
+4	FBQuant	@w4-FBQuant w4-FBQuant	5.18
+3	RTN	@w3-RTN w3-FBQuant	6.08
+3	GPTQ	@w3-GPTQ w3-FBQuant	5.96
+3	GPTQ-GAR	@w3-GPTQ-GAR w3-FBQuant	
+3	AWQ	@w3-AWQ w3-FBQuant	5.82
+3	OmniQuant	@w3-OmniQuant w3-FBQuant	5.78
+3	SVD	@w3-SVD w3-FBQuant	
+3	LoftQ	@w3-LoftQ w3-FBQuant	
+3	SVDQuant	@w3-SVDQuant w3-FBQuant	6.90
+3	EoRA	@w3-EoRA w3-FBQuant	
+3	CALDERA	@w3-CALDERA w3-FBQuant	5.84
+3	GPTQ+EoRA	@w3-GPTQ+EoRA w3-FBQuant	
+3	GPTQ-GAR+EoRA	@w3-GPTQ-GAR+EoRA w3-FBQuant	
+3	GPTQ-32	@w3-GPTQ-32 w3-FBQuant	
+3	GPTQ-GAR-32	@w3-GPTQ-GAR-32 w3-FBQuant	
+3	FBQuant	@w3-FBQuant w3-FBQuant	5.59
 T
 plot table1

@@ -21,10 +21,10 @@ for size in 16 32; do
 done
 format() {	# format NAME SIZE OPTIONS: measures a format in groups of SIZE by each method; NAME.stats has its bits
 	local h="--hessian hessian.h5 model.h5" rotated="--hessian block$2-hessian.h5 block$2.h5"
-	measure $1-RTN $1-RTN "dpq-run $3 --compensate none $h"
-	measure $1-GPTQ $1-GPTQ "dpq-run $3 --reorder none $h"
-	measure $1-RTN+H $1-RTN "dpq-run $3 --compensate none $rotated"
-	measure $1-GPTQ+H $1-GPTQ "dpq-run $3 --reorder none $rotated"
+	measure $1-RTN "dpq-run $3 --compensate none $h"
+	measure $1-GPTQ "dpq-run $3 --reorder none $h"
+	measure $1-RTN+H "dpq-run $3 --compensate none $rotated"
+	measure $1-GPTQ+H "dpq-run $3 --reorder none $rotated"
 	step "dpq-run -q --compensate none --scale-search minmax $3 model.h5 | tensor-stats -q >$1.stats"
 }
 format MXFP4 32 '--storage mxfp4'

@@ -49,7 +49,7 @@ listed=()
 run() {	# run METHOD ROTATION BITS COMMAND
 	local run=$1-$2-$3 base=gptq-none-${3%-rows} keep=''
 	case $1-$3 in gptq-[2-6]|nf-?|exmy-?) keep=yes ;; esac	# later steps read it
-	measure_file "$run" "$base" "$4 -v 2>$run.usage"
+	measure_file "$run" "$4 -v 2>$run.usage"
 	listed+=("$1	$2	$3	@$run $base")
 }
 calibrate
@@ -98,14 +98,11 @@ run gptq none 8 "$gptq --storage uint8 $weights $given model.h5"
 for b in 5 6 8; do run rtn none $b "$rtn --storage uint$b $weights model.h5"; done
 
 theirs() {	# theirs METHOD CODE [COMMAND]: a model that others made. The one that COMMAND makes is removed
-	local run=$1-$2 base=gptq-none-${2//[!0-9]/} record force=''
+	local run=$1-$2 base=gptq-none-${2//[!0-9]/} force=''
 	[ -n "${3-}" ] || force='--force-basis '	# at 2 bits weights are too far for model-import --basis
-	recorded "$run" "$base"
 	step "${3:+$3 -o $run.h5 >$run.stats 2>$run.usage &&}" \
 		"tensor-diff --reference model.h5 $given $force$run.h5 | cut -f 1,7 >$run.report &&" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $run.h5 >$run.tsv" \
-		"${asked:+&& $(answered "$run")} ${3:+&& rm $run.h5}"
-	[ -z "$asked" ] || accuracy_of "$run" "$base"
+		"$(evaluated "$run")${3:+ && rm $run.h5}"
 	[ -n "${3-}" ] || step "tensor-stats -q $run.h5 >$run.stats"
 	listed+=("$1	none	$2	@$run $base")
 }

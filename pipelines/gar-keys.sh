@@ -28,10 +28,10 @@ step "gar-order -q --order full hessian.h5 -o full.order"
 for scheme in W4A16-none W4A8-e4m3fn; do
 	weights="dpq-run --storage uint4 --group $group --compute ${scheme#*-}" in='--hessian hessian.h5 model.h5'
 	for order in max top10 mean median none full; do
-		measure ${scheme%-*}-$order ${scheme%-*}-max "$weights --order $order.order $in"
+		measure ${scheme%-*}-$order "$weights --order $order.order $in"
 	done
 	for order in max full; do
-		measure ${scheme%-*}-$order-static ${scheme%-*}-max "$weights --order $order.order --static-groups $in"
+		measure ${scheme%-*}-$order-static "$weights --order $order.order --static-groups $in"
 	done
 done
 run_steps

@@ -21,11 +21,11 @@ for format in $formats; do
 	run=${format/:/-} solve="dpq-run --storage ${format%:*} --group ${format#*:}"
 	step "$solve -q --hessian hessian.h5 model.h5 -o $run-first.h5"
 	step "hessian-accum -q $tokens --pair model.h5 $run-first.h5 -o $run-cross.h5"
-	measure "$run-gptq" "$run-gptq" "$solve --hessian hessian.h5 model.h5"
-	measure "$run-gptq-sequential" "$run-gptq-sequential" "$solve --sequential $tokens model.h5"
+	measure "$run-gptq" "$solve --hessian hessian.h5 model.h5"
+	measure "$run-gptq-sequential" "$solve --sequential $tokens model.h5"
 	for method in 'qep --qep 0.5' 'qronos --solver qronos'; do
-		measure "$run-${method%% *}" "$run-gptq" "$solve ${method#* } --hessian $run-cross.h5 model.h5"
-		measure "$run-${method%% *}-sequential" "$run-gptq-sequential" \
+		measure "$run-${method%% *}" "$solve ${method#* } --hessian $run-cross.h5 model.h5"
+		measure "$run-${method%% *}-sequential" \
 			"$solve ${method#* } --sequential $tokens model.h5"
 	done
 done

@@ -20,7 +20,7 @@ solve="dpq-run --group $group --scale-dtype f16 --order order.h5 --hessian hessi
 candidates=
 for bits in 3 2 4 5 6; do	# the first one is measured by layer
 	step "$solve -q --storage uint$bits -o uint$bits.h5 && tensor-stats uint$bits.h5 >uint$bits.stats"
-	measure uint$bits uint$bits "$solve --storage uint$bits"
+	measure uint$bits "$solve --storage uint$bits"
 	candidates+=" uint$bits.h5"
 done
 text="--tokens calib.h5 $window --limit 2K"
@@ -30,7 +30,7 @@ step "plan-bits -q --reference model.h5 $text --by layer --hessian hessian.h5 --
 for by in block layer; do for bits in 3 4 5; do
 	step "plan-bits -q --reference model.h5 --costs $by.costs --by $by" \
 		"--target-bits \$(tail -n 1 uint$bits.stats | awk '{ print \$7 + 1e-5 }')$candidates >$by-$bits.plan"
-	measure $by-$bits uint$bits "$solve --plan $by-$bits.plan"
+	measure $by-$bits "$solve --plan $by-$bits.plan"
 done; done
 run_steps
 

@@ -20,8 +20,8 @@ step "rms-suppress -q quarot.h5 -o rms.h5"
 hessians quarot	# also for the other model, which computes the same
 weights="dpq-run --storage int4 --group $group --reorder none"
 weights+=" --act-format int4 --act-mode dynamic-token --act-clip 0.9 --hessian quarot-hessian.h5"
-measure QuaRot QuaRot "$weights quarot.h5" --kv-format uint4
-measure RMS QuaRot "$weights rms.h5" --kv-format uint4
+measure QuaRot "$weights quarot.h5" --kv-format uint4
+measure RMS "$weights rms.h5" --kv-format uint4
 run_steps
 
 [ "$draws" = 1 ] && rotation=1 || rotation=all

@@ -29,12 +29,7 @@ step "hessian-accum --tokens calib.h5 $window --limit $few model.h5 -o few.h5"
 
 listed=()
 run() {	# run NAME BASE ROW: the evaluation of NAME.h5, and ROW of the table, with differences from BASE.h5
-	local record="--paired $2.record"
-	case $1 in
-		"$2") record="-o $1.record" ;;
-		theirs*) record+=" -o $1.record" ;;
-	esac
-	step "eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv"
+	step "$(evaluated "$1")"
 	step "tensor-stats $1.h5 >$1.stats"
 	case $1 in
 		*awq*) step "cut -f 1 $1.stats >$1.report" ;;

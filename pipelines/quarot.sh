@@ -24,11 +24,11 @@ hessians smooth rotated	# rotated also for the split model, which computes the s
 
 scheme() {	# scheme NAME INPUTS [OPTION...]: measures each model with inputs rounded so; OPTIONs are eval-ppl's
 	local weights="dpq-run --storage int4 --group $group $2"
-	measure $1-RTN $1-QuaRot "$weights --compensate none --hessian hessian.h5 model.h5" "${@:3}"
-	measure $1-GPTQ $1-QuaRot "$weights --reorder none --hessian hessian.h5 model.h5" "${@:3}"
-	measure $1-SmoothQuant $1-QuaRot "$weights --reorder none --hessian smooth-hessian.h5 smooth.h5" "${@:3}"
-	measure $1-QuaRot $1-QuaRot "$weights --reorder none --hessian rotated-hessian.h5 rotated.h5" "${@:3}"
-	measure $1-QuaRot+RMS $1-QuaRot "$weights --reorder none --hessian rotated-hessian.h5 split.h5" "${@:3}"
+	measure $1-RTN "$weights --compensate none --hessian hessian.h5 model.h5" "${@:3}"
+	measure $1-GPTQ "$weights --reorder none --hessian hessian.h5 model.h5" "${@:3}"
+	measure $1-SmoothQuant "$weights --reorder none --hessian smooth-hessian.h5 smooth.h5" "${@:3}"
+	measure $1-QuaRot "$weights --reorder none --hessian rotated-hessian.h5 rotated.h5" "${@:3}"
+	measure $1-QuaRot+RMS "$weights --reorder none --hessian rotated-hessian.h5 split.h5" "${@:3}"
 }
 scheme W4A16 '--act-mode none'
 scheme W4A8 '--act-format int8 --act-mode dynamic-token'

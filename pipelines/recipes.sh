@@ -18,19 +18,19 @@ group=${PTQ_GROUP:-32}
 calibrate
 step "gar-order --group $group hessian.h5 -o order.h5"
 weights="dpq-run --storage uint4 --group $group --order order.h5" in='--hessian hessian.h5 model.h5'
-measure late late "$weights --compute e4m3fn $in"
-measure paper late "$weights --compute e4m3fn --recipe paper $in"
-measure inc-240 late "$weights --compute e4m3ieee --recipe inc $in"
-measure inc-448 late "$weights --compute e4m3fn --recipe inc $in"
-measure block late "$weights --compute e4m3fn --group-view block $in"
-measure original late "$weights --compute e4m3fn --group-view original $in"
-measure minmax late "$weights --compute e4m3fn --scale-search minmax $in"
-measure ieee late "$weights --compute e4m3ieee $in"
-measure top late "$weights --compute e4m3fn --top 416 --saturate 416 $in"
-measure real late "$weights --compute e4m3fn --pow2-scale no $in"
-measure channel late "$weights --compute e4m3fn --scale8 channel $in"
-measure dynamic late "$weights --compute e4m3fn --act-mode dynamic-token $in"
-measure exact late "$weights --compute e4m3fn --act-mode none $in"
+measure late "$weights --compute e4m3fn $in"
+measure paper "$weights --compute e4m3fn --recipe paper $in"
+measure inc-240 "$weights --compute e4m3ieee --recipe inc $in"
+measure inc-448 "$weights --compute e4m3fn --recipe inc $in"
+measure block "$weights --compute e4m3fn --group-view block $in"
+measure original "$weights --compute e4m3fn --group-view original $in"
+measure minmax "$weights --compute e4m3fn --scale-search minmax $in"
+measure ieee "$weights --compute e4m3ieee $in"
+measure top "$weights --compute e4m3fn --top 416 --saturate 416 $in"
+measure real "$weights --compute e4m3fn --pow2-scale no $in"
+measure channel "$weights --compute e4m3fn --scale8 channel $in"
+measure dynamic "$weights --compute e4m3fn --act-mode dynamic-token $in"
+measure exact "$weights --compute e4m3fn --act-mode none $in"
 run_steps
 
 tabulate recipes "$compared" comparison <<'T'

@@ -18,9 +18,9 @@ calibrate
 step "gar-order --group $group hessian.h5 -o order.h5"
 in='--hessian hessian.h5 model.h5'
 for format in uint4 uint3 e2m1; do for search in mse minmax hessian learned; do
-	measure $format-none-$search $format-none-mse \
+	measure $format-none-$search \
 		"dpq-run --storage $format --group $group --compensate none --scale-search $search $in"
-	measure $format-both-$search $format-both-mse \
+	measure $format-both-$search \
 		"dpq-run --storage $format --group $group --compensate both --order order.h5 --scale-search $search $in"
 done; done
 run_steps

@@ -22,8 +22,8 @@ step "gar-order -q --order full hessian.h5 -o full.h5"
 for order in none gar full; do
 	for scheme in W4A16-none W4A8-e4m3fn; do
 		base=${scheme%-*}-$order compute="--compute ${scheme#*-}"
-		measure $base $base "$weights $compute --order $order.h5 --hessian hessian.h5 model.h5"
-		measure $base-sequential $base "$weights $compute --reorder $order --sequential $tokens model.h5"
+		measure $base "$weights $compute --order $order.h5 --hessian hessian.h5 model.h5"
+		measure $base-sequential "$weights $compute --reorder $order --sequential $tokens model.h5"
 	done
 done
 for ((i = 1; i <= runs; i++)); do for scheme in W4A16-none W4A8-e4m3fn; do

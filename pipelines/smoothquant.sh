@@ -25,10 +25,10 @@ for alpha in $alphas; do
 	[ $alpha != none ] || m=model.h5 h=hessian.h5
 	step "msq-calib -q --act-format int8 --tokens calib.h5 $window$limit --clip 99.99 $m -o $alpha-clip.h5"
 	weights="dpq-run --storage int8 --group $group --compensate none"
-	measure A8-token-$alpha A8-token-0.5 "$weights --act-format int8 --act-mode dynamic-token --hessian $h $m"
-	measure A8-static-$alpha A8-static-0.5 "$weights --act-format int8 --act-mode static-tensor --hessian $h $m"
-	measure A8-99.99-$alpha A8-99.99-0.5 "$weights --hessian $h $alpha-clip.h5"
-	measure A4-token-$alpha A4-token-0.5 "$weights --act-format int4 --act-mode dynamic-token --hessian $h $m"
+	measure A8-token-$alpha "$weights --act-format int8 --act-mode dynamic-token --hessian $h $m"
+	measure A8-static-$alpha "$weights --act-format int8 --act-mode static-tensor --hessian $h $m"
+	measure A8-99.99-$alpha "$weights --hessian $h $alpha-clip.h5"
+	measure A4-token-$alpha "$weights --act-format int4 --act-mode dynamic-token --hessian $h $m"
 done
 run_steps
 

@@ -17,11 +17,11 @@ group=${PTQ_GROUP:-64}
 calibrate
 step "gar-order --group $group hessian.h5 -o order.h5"
 solve="dpq-run --storage uint3 --group $group --order order.h5" in='--hessian hessian.h5 model.h5'
-measure gptq gptq "$solve $in"
-measure scales gptq "$solve --scale-search hessian $in"
-measure paths-4 gptq "$solve --paths 4 $in"
-measure turns-1 gptq "$solve --turns 1 $in"
-measure both gptq "$solve --paths 4 --turns 1 $in"
+measure gptq "$solve $in"
+measure scales "$solve --scale-search hessian $in"
+measure paths-4 "$solve --paths 4 $in"
+measure turns-1 "$solve --turns 1 $in"
+measure both "$solve --paths 4 --turns 1 $in"
 run_steps
 
 tabulate solver-search "$compared" comparison <<'T'

@@ -15,11 +15,11 @@ set -euo pipefail
 draws=\${PTQ_DRAWS:-1}
 begin own "\$@"
 step "dpq-run -q --compensate none --group 16 model.h5 | tensor-stats >plain.stats"
-measure a b "dpq-run --order a.order --hessian rotated-hessian.h5 rotated.h5"
-measure b b "dpq-run --compensate none --hessian hessian.h5 model.h5"
-measure c b "dpq-run --damp 0.1 --hessian hessian.h5 model.h5"
-measure d b "dpq-run -q --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5"
-measure e e "dpq-run --compensate none --group 16 model.h5"
+measure a "dpq-run --order a.order --hessian rotated-hessian.h5 rotated.h5"
+measure b "dpq-run --compensate none --hessian hessian.h5 model.h5"
+measure c "dpq-run --damp 0.1 --hessian hessian.h5 model.h5"
+measure d "dpq-run -q --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5"
+measure e "dpq-run --compensate none --group 16 model.h5"
 measure f b "dpq-run --layer-rotation two-sided --seed 7 --compensate none model.h5"
 step "gar-order -q rotated-hessian.h5 -o a.order"
 step "hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5"
@@ -57,24 +57,16 @@ is 'another start of a branch' "$(of d.draw1.record | grep -o 'fbq-run.*eora\|da
 	'damp 0.01001 -q fbq-run --seed 1 --method eora'
 is 'what no draw changes is made once' \
 	"$(grep -c 'plain.stats\|>e.tsv' two) $(grep -c 'plain.draw\|e.draw1' two)" '2 0'
-is 'each draw with its base' "$(grep ^eval-compare two | sort)" \
-	'eval-compare a.record a.draw1.record b.record b.draw1.record >a.draws
-eval-compare b.record b.draw1.record b.record b.draw1.record >b.draws
-eval-compare c.record c.draw1.record b.record b.draw1.record >c.draws
-eval-compare d.record d.draw1.record b.record b.draw1.record >d.draws
-eval-compare e.record e.record e.record e.record >e.draws
-eval-compare f.record f.draw1.record b.record b.draw1.record >f.draws'
 is 'one draw: no option and no suffix' \
 	"$(commands A=1 | grep -c 'random-windows\|draw\|damp 0.01\|--seed 1\|eval-compare')" 0
 is '... the commands of PTQ_DRAWS=1' "$(commands PTQ_DRAWS=1)" "$(commands A=1)"
-is '... the record of the base is read' "$(commands A=1 | grep -c -- '--paired b.record')" 4
 ok 'the script runs' env PTQ_DRAWS=3 bash ./own.sh m.h5
 is '... and has nothing to do then' "$(PTQ_DRAWS=3 bash ./own.sh --status m.h5 2>/dev/null | cut -f1 | sort -u)" "done"
 
 # --- a pipeline ---
 no 'no draws' 2 "^dpq-table4: PTQ_DRAWS: '0' is not a number above 0" env PTQ_DRAWS=0 "$p" m.h5
 ok 'one draw' "$p" m.h5
-one=$(echo results/dpq-table4/*)
+one=$(echo results/dpq/*)
 is 'PTQ_DRAWS=1 is the same folder, and all is done' "$(PTQ_DRAWS=1 "$p" --status m.h5 2>&1 | grep -v ^done)" \
 	"dpq-table4: 13 of 13 steps are done: $PWD/$one"
 printf 'dpq-run\t99999\t1\t1\n' >log
@@ -82,8 +74,8 @@ ok 'three draws' env PTQ_LOG=log PTQ_DRAWS=3 "$p" m.h5
 cp ok.out shown && cp ok.err said
 ok '... with the memory of this run alone, although the log has lines of another' sh -c '
 	grep -q "peak memory, MiB: .*dpq-run [0-9]" said && ! grep -q 99999 said && [ "$(wc -l <log)" -gt 20 ]'
-is '... have their own folder' "$(ls results/dpq-table4 | wc -l)" 2
-for three in results/dpq-table4/*; do [ "$three" = "$one" ] || break; done
+is '... have their own folder' "$(ls results/dpq | wc -l)" 2
+for three in results/dpq/*; do [ "$three" = "$one" ] || break; done
 t=$three/table4.tsv
 column() {
 	awk -F '\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "$t"
@@ -126,7 +118,7 @@ is '... all rows have all columns' "$(awk -F '\t' '
 	results/fbquant/*/ranks.tsv)" '11 22'
 ok 'a table with a row of the model itself' env PTQ_DRAWS=2 "$top/pipelines/dpq-table3.sh" m.h5
 is '... all rows have all columns' "$(awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 } END { print NR - 1, n }' \
-	results/dpq-table3/*/table3.tsv)" '6 25'
+	results/dpq/*/table3.tsv)" '6 25'
 # --- questions ---
 printf '{"task": "%s", "context": "%s", "choices": [" a", " the end", " dog"], "gold": 1}\n' \
 	x I x We x They y A y The y Once >questions.jsonl
@@ -135,7 +127,7 @@ model-import -q "$top/tests/tiny" -o tiny.h5
 for k in 1 2; do
 	ok "questions, draws: $k" env PTQ_DRAWS=$k "$p" tiny.h5
 	cp ok.out shown && cp ok.err said
-	cd results/dpq-table4/*/.. || exit 1
+	cd results/dpq/*/.. || exit 1
 	t=$(grep -l acc ./*/table4.tsv | xargs ls -t | head -1)
 	is '... columns' "$(head -1 "$t" | tr '\t' '\n' | grep '^acc' | grep -vc '_df\|_draws\|_windows\|separated')" 8
 	is '... in all rows' "$(awk -F '\t' 'NR == 1 { n = NF } NF != n { exit 1 } END { print NR }' "$t")" 7
@@ -159,7 +151,7 @@ is '... E2M2 is its own base, the others have verdicts' "$(awk -F '\t' '
 ok 'branches' env PTQ_RANKS=1 "$top/pipelines/fbquant-ranks.sh" tiny.h5
 is '... have accuracies' "$(head -1 results/fbquant/*/ranks.tsv | tr '\t' '\n' | grep -c '^acc_norm_delta_se$')" 1
 sed '/^step\|^measure\|^run_steps/d' own.sh >names.sh
-echo 'measure hessian hessian dpq-run' >>names.sh
+echo 'measure hessian dpq-run' >>names.sh
 no 'a run with the name of a file that runs read' 1 'hessian: a run has the name of a file that runs read' \
 	bash ./names.sh m.h5
 for f in "$top"/pipelines/*.sh; do

@@ -25,8 +25,11 @@ done
 sum=$(cat model.h5 2>/dev/null | cksum | cut -c 1-6)
 case ${0##*/} in
 	dpq-run|fbq-run) printf 'layer\terror\n/layer\t0.%s\nall\t0.%s\n' "$sum" "$sum" >"$report" ;;
-	tensor-diff) printf 'all\t-\t1\t1\t1\t1\t0.%s\n' "$sum" ;;
-	eval-ppl) printf 'nll\t1.%s\nreference_nll_delta\t-0.1\nreference_nll_delta_se\t0.01\nkl\t0.1\n' "$sum" ;;
+	tensor-diff) printf 'tensor\toutput_error\nall\t0.%s\n' "$sum" ;;
+	eval-ppl) printf 'nll\t1.%s\n' "$sum" ;;
+	eval-compare)
+		printf 'number\tmean\tse\nnll\t1.%s\t0.1\nnll_rise\t-0.1\t0.01\nkl\t0.1\t0.01\n' "$sum"
+		printf 'nll_delta\t0.1\t0.01\nkl_delta\t0.1\t0.01\n' ;;
 	tensor-stats) printf 'layer\tstorage\tgroup\tcompute\trows\tcolumns\tbits\nall\t-\t-\t-\t-\t-\t4.%s\n' "$sum" ;;
 esac
 [ "$out" = /dev/null ] || echo "${0##*/} $sum" >"$out"
@@ -95,7 +98,7 @@ is 'a first run makes all steps' "$(made "$p" m.h5)" "$runs calib full gar hessi
 is '... and prints the time of each' \
 	"$(sed -n 's/^dpq-table4: \([A-Za-z0-9-]*\): [0-9]* s$/\1/p' said | sort | xargs)" \
 	"$runs calib full gar hessian none reference test"
-work=$(echo steps/dpq-table4/*)
+work=$(echo steps/dpq/*)
 cp "$work/table4.tsv" table4.tsv
 is '... a second run makes none' "$(made "$p" m.h5)" ''
 for f in bin/fbq-run bin/tensor-stats pipelines/lib/common.sh pipelines/lib/comparison.awk pipelines/dpq-table4.sh; do
@@ -114,13 +117,13 @@ echo 'another order' >"$work/gar.h5"
 is 'a changed file: the steps that read it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar'
 rm "$work/gar.h5" "$work/W4A8-none.tsv"
 is 'a removed file: its step, and the steps that read it' "$(made "$p" m.h5)" 'W4A16-gar W4A8-gar W4A8-none gar'
-sed -i 's/--scale-search mse --compute none/--scale-search minmax --compute none/' "$p"
+sed -i 's/ --compute none/ --scale-search minmax&/' tools/pipelines/lib/dpq.sh
 is 'a changed command: its steps' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
-sed -i 's/--scale-search minmax --compute none/--scale-search mse --compute none/' "$p"
+sed -i 's/ --scale-search minmax//' tools/pipelines/lib/dpq.sh
 is '... and changed back' "$(made "$p" m.h5)" 'W4A16-full W4A16-gar W4A16-none'
 ok '... the table is the same as before' cmp "$work/table4.tsv" table4.tsv
 echo '#' >>tools/bin/dpq-run
-is 'a step that fails when it is made again' "$(FAILS=eval-ppl made "$p" m.h5)" 'W4A16-gar'
+is 'a step that fails when it is made again' "$(FAILS=eval-ppl made "$p" m.h5)" 'W4A16-none'
 is '... is to do, although its files exist' \
 	"$("$p" --status m.h5 2>/dev/null | sort | uniq | grep -c '^to do')$(ls "$work/W4A16-gar.tsv")" \
 	"6$work/W4A16-gar.tsv"
@@ -297,10 +300,10 @@ is '... immediately' "$(find stops -name '*.stats' | wc -l)" 1
 rm "$work/gar.h5"
 is 'a removed file: its step and the steps that read it are to do' \
 	"$("$p" --status m.h5 2>/dev/null | sort | sed 's/[.][a-z0-9]*$//' | tr '\t' ' ' | paste -sd,)" \
-	"done calib,done full,done hessian,done none,done reference,done test,to do W4A16-full,to do W4A16-gar,\
-to do W4A16-none,to do W4A8-full,to do W4A8-gar,to do W4A8-none,to do gar"
+	"done W4A16-full,done W4A16-none,done W4A8-full,done W4A8-none,done calib,done full,done hessian,done none,\
+done reference,done test,to do W4A16-gar,to do W4A8-gar,to do gar"
 is '... and --dry-run prints their commands' \
-	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '6 7'
+	"$("$p" --dry-run m.h5 | grep -c '^# done: ') $("$p" --dry-run m.h5 | grep -c '^dpq-run\|^gar-order')" '10 3'
 for s in "$top"/pipelines/*.sh; do
 	t=${s##*/} t=${t%.sh}
 	case $t in real|smollm2|all) continue ;; esac	# below; tests/report-page.t has all
@@ -362,7 +365,7 @@ for m in smollm2 gemma3; do
 		env content=abcd PATH="$tmp/index/bin:$PATH" "$tmp/real/pipelines/real.sh" $m dpq-table3 A B
 	is '... in the order of its parts, and nothing else is left' "$(cat imported) $(ls "$PTQ_RESULTS/$m")" \
 		'abcd model.h5'
-	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq-table3" -name table3.tsv | wc -l)" 1
+	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq" -name table3.tsv | wc -l)" 1
 	ok '... once' sh -c 'content= PATH="$1:$PATH" "$2" $3 dpq-table3 A B 2>said && ! grep fetching said' \
 		x "$tmp/index/bin" "$tmp/real/pipelines/real.sh" $m
 done
@@ -385,7 +388,7 @@ for form in scaled:gemma3:smooth-scale rotated:smollm2:hadamard-rotate; do
 	is '... from the model' "$(cut -d ' ' -f 2- changed)" \
 		"1 -q $PTQ_RESULTS/$m/model.h5 -o $PTQ_RESULTS/$m/$form.h5"
 	rm changed
-	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq-table3" -name table3.tsv | wc -l)" $runs
+	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq" -name table3.tsv | wc -l)" $runs
 	ok '... once' sh -c '"$1" --as $2 $3 dpq-table3 A B && ! test -e changed' \
 		x "$tmp/real/pipelines/real.sh" $form $m
 done
@@ -448,8 +451,8 @@ cat >bash-line <<'SH'
 #!/bin/bash
 exec bash -euo pipefail -c "$1" </dev/null
 SH
-# a runner whose second line with --paired fails
-printf '#!/bin/sh\nsed "2s/eval-ppl\\(.*--paired\\)/false\\1/" | bash -euo pipefail\n' >second-fails
+# a runner that fails in the second of several evaluations
+printf '#!/bin/sh\nsed "2s/eval-ppl\\(.*--reference\\)/false\\1/" | bash -euo pipefail\n' >second-fails
 # a runner that stops half way in the line of a run, and kills the pipeline
 cat >killed <<SH
 #!/bin/sh
@@ -462,11 +465,11 @@ SH
 printf '#!/bin/sh\nsed "1s|&&|\\&\\& PTQ_EACH= %s $PWD/model.h5 >/dev/null \\&\\&|" | bash -euo pipefail\n' "$p" >nested
 # a runner that replaces the model before the first line
 printf '#!/bin/sh\ncp %s %s\nexec bash -euo pipefail\n' "$tmp/A" "$tmp/m.h5" >replaced
-# a runner that runs only the first line with --paired, without a message about the others
+# a runner that runs only the first of several evaluations, without a message about the others
 cat >leaves-out <<'SH'
 #!/bin/sh
 lines=$(cat)
-case $lines in *--paired*) lines=$(printf '%s\n' "$lines" | head -n 1) ;; esac
+case $lines in *--reference*) lines=$(printf '%s\n' "$lines" | head -n 1) ;; esac
 printf '%s\n' "$lines" | bash -euo pipefail
 SH
 chmod +x bash-line
@@ -491,7 +494,7 @@ done
 ok 'a runner that leaves out lines and ends with status 0' sh -c '! PTQ_EACH=./leaves-out "$1" m.h5 2>said' sh "$p"
 is '... the last line names what is missing, once' \
 	"$(tail -n 1 said | sed 's/.*missing: //; s/[.] .*//') $(grep -c missing: said)" \
-	"$(sed '/^paper\t/,$!d; /^paper\t/d' whole.tsv | cut -f1 | sed 's/$/.tsv/' | paste -sd ' ' | sed 's/ /, /g') 1"
+	"$(sed '/^paper\t/,$!d' whole.tsv | cut -f1 | sed 's/$/.tsv/' | paste -sd ' ' | sed 's/ /, /g') 1"
 is '... without a table, and nothing else is left' "$(there recipes.tsv) $(there late.tsv) $(there 'part.*')" '0 1 0'
 ok '... and the next run makes only what is missing' sh -c '"$1" m.h5 2>said && ! grep late said' sh "$p"
 ok '... with the right table' cmp whole.tsv "$(find again -name recipes.tsv)"
@@ -545,7 +548,7 @@ ok '... the folder has its steps and the run of each line' sh -c '
 	cut -f 1 own/groups/*/.steps/groups.commands | xargs >made && cat own/groups/*/.steps/groups.runs >>made
 	printf "%s\n" "$1" "" "g8 g32" "g16 g32" "g32 g32" | cmp - made' sh \
 	'model.h5 calib.h5 test.h5 reference.h5 reference.tsv hessian.h5 '\
-'g32.report g32.record g32.tsv g8.report g8.tsv g16.report g16.tsv'
+'g8.report g8.record g8.tsv g16.report g16.record g16.tsv g32.report g32.record g32.tsv'
 ok '... its help' sh -c 'own/groups.sh --help | grep -q "^groups.sh .*smaller groups"' sh
 is '... its status' "$(own/groups.sh m.h5 --status 2>/dev/null | cut -f 1 | sort | uniq -c | xargs)" '7 done'
 sed -i 's/@g16 g128/@nosuch g128/; s/@g16 g32/@nosuch g32/' own/groups.sh

@@ -6,11 +6,12 @@
 #   texts                  calib.h5, test.h5, and reference.h5: model.h5 on test.h5, for eval-ppl --reference
 #   calibrate              texts, and hessian.h5: the Hessians of calib.h5
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
-#   measure RUN BASE COMMAND [OPTION...]   RUN.tsv: NLL and divergence from model.h5 of the model that COMMAND prints,
-#                          paired with BASE; RUN.report: the report of COMMAND, a dpq-run; OPTIONs are eval-ppl's,
-#                          and with PTQ_QUESTIONS eval-choice's: then also RUN.choice and RUN.accuracy
-#   measure_file RUN BASE COMMAND [ALSO]   the same for COMMAND -o RUN.h5; also RUN.stats, the table of tensor-stats.
+#   measure RUN COMMAND [OPTION...]   evaluates the model that COMMAND, a dpq-run, prints: RUN.tsv, RUN.record, and
+#                          RUN.report of COMMAND. OPTIONs are eval-ppl's, and with PTQ_QUESTIONS eval-choice's
+#   measure_file RUN COMMAND [ALSO]   the same for COMMAND -o RUN.h5; also RUN.stats, the table of tensor-stats.
 #                          ALSO: another command that reads RUN.h5, which is removed at the end without keep=yes
+#   evaluated RUN [OPTION...]   the commands that evaluate RUN.h5: RUN.tsv: NLL and divergence from model.h5;
+#                          RUN.record: those of each target; with PTQ_QUESTIONS RUN.choice: accuracies, and RUN.answers
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
@@ -212,25 +213,23 @@ calibrate() {
 	step "hessian-accum --tokens calib.h5 $window$limit model.h5 -o hessian.h5"
 }
 hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
+answered() { echo "eval-choice -q --questions questions.jsonl${2:+ ${*:2}} $1.h5 -o $1.answers >$1.choice"; }
+judge() { echo "eval-ppl --tokens test.h5 $window${2:+ ${*:2}} --reference reference.h5 -o $1.record"; }
+evaluated() { echo "$(judge "$@") $1.h5 >$1.tsv${asked:+ && $(answered "$@")}"; }
+may_be_run() { case $1 in
+	model|reference|hessian|order|calib|test) fail 1 "$1: a run has the name of a file that runs read" ;;
+esac; }
 measure() {
-	local record judge
-	recorded "$1" "$2"
-	judge="eval-ppl --tokens test.h5 $window${4:+ ${*:4}} --reference reference.h5 $record"
-	if [ -z "$asked" ]; then step "$3 -q --report $1.report | $judge >$1.tsv"
-	else
-		step "$3 -q --report $1.report -o $1.h5 && $judge $1.h5 >$1.tsv &&" \
-			"$(answered "$1" "${@:4}") && rm $1.h5"
-		accuracy_of "$1" "$2"
-	fi
+	[[ $# = 2 || $2 = *' '* ]] || set -- "$1" "${@:3}"	# version 1.0: RUN BASE COMMAND
+	may_be_run "$1"
+	if [ -z "$asked" ]; then step "$2 -q --report $1.report | $(judge "$1" "${@:3}") >$1.tsv"
+	else step "$2 -q --report $1.report -o $1.h5 && $(evaluated "$1" "${@:3}") && rm $1.h5"; fi
 }
 measure_file() {
-	local record drop="&& rm $1.h5"
-	[ -z "${keep-}" ] || drop=''
-	recorded "$1" "$2"
-	step "$3 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&${4:+ $4 &&}" \
-		"eval-ppl --tokens test.h5 $window --reference reference.h5 $record $1.h5 >$1.tsv" \
-		"${asked:+&& $(answered "$1")} $drop"
-	[ -z "$asked" ] || accuracy_of "$1" "$2"
+	local end=" && rm $1.h5"
+	may_be_run "$1"
+	[ -z "${keep-}" ] || end=''
+	step "$2 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&${3:+ $3 &&} $(evaluated "$1")$end"
 }
 program() {
 	local first file

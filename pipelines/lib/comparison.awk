@@ -1,17 +1,17 @@
 # comparison.awk -- the numbers of a run, and their differences from those of the base, another run
 #
-#	awk -v columns="NAME ..." -v draws=1 -f report.awk -f comparison.awk BASE.report RUN.report RUN.tsv
-#	awk -v columns="NAME ..." -v draws=N -f ... BASE.report BASE.draw1.report ... RUN.report ... RUN.draws
+#	awk -v columns="NAME ..." -v draws=N -f report.awk -f comparison.awk \
+#		BASE.report BASE.draw1.report ... RUN.report RUN.draw1.report ... RECORDS [ANSWERS]
 #
-# After these there may be RUN.accuracy: eval-compare's table of the answers to questions.
+# RECORDS and ANSWERS are what eval-compare prints of the records of all draws, and of those of the questions.
 #
 # output_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T). error_percent: its change from the base's, with
 # the standard error over layers. nll_rise: NLL of the run - NLL of the model. kl: KL divergence from the model.
-# *_delta: run - base. *_se: standard error, over windows. ppl, ppl_16: perplexity of the run and of the model.
-# ppl_rise_percent: rise of the perplexity. bits_a_weight: the variable bits.
+# *_delta: run - base. *_se: standard error, over windows and draws. ppl, ppl_16: perplexity of the run and of the
+# model. ppl_rise_percent: rise of the perplexity. bits_a_weight: the variable bits.
 #
-# With several draws all are means over draws (of logarithms: output errors), and *_se is over draws and windows. *_df:
-# its degrees of freedom. *_se_draws, *_se_windows: its parts. *_separated: yes, no, or - without a verdict.
+# All are means over draws (of logarithms: output errors). *_df: degrees of freedom of *_se. *_se_draws, *_se_windows:
+# its parts. *_separated: yes, no, or - without a verdict.
 BEGIN { FS = OFS = "\t" }
 FNR == 1 { file++ }
 file <= draws { base[file, $1] = shown($2); next }
@@ -21,7 +21,6 @@ file <= 2 * draws && $1 ~ /^\// && shown($2) > 0 {
 	change[$1] += d / draws
 }
 file <= 2 * draws { if ($1 == "all") { error = shown($2); logs += error > 0 ? log(error) / draws : 0 } next }
-draws == 1 && file == 3 { v[$1] = $2; next }
 FNR == 1 { for (i = 1; i <= NF; i++) name[i] = $i; next }
 { for (i = 2; i <= NF; i++) y[$1 (name[i] == "mean" ? "" : "_" name[i])] = $i }
 END {
@@ -30,17 +29,6 @@ END {
 	y["output_error"] = draws == 1 || !(error > 0) ? error : exp(logs)
 	y["error_percent"] = 100 * (exp(m) - 1)
 	y["error_percent_se"] = 100 * exp(m) * (n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0)
-	if (draws == 1) {
-		y["nll"] = v["nll"]
-		y["nll_rise"] = v["reference_nll_delta"]
-		y["nll_rise_se"] = v["reference_nll_delta_se_windows"] + 0
-		y["nll_delta"] = v["paired_nll_delta"] + 0
-		y["nll_delta_se"] = v["paired_nll_delta_se_windows"] + 0
-		y["kl"] = v["kl"] + 0
-		y["kl_se"] = v["kl_se_windows"] + 0
-		y["kl_delta"] = v["paired_kl_delta"] + 0
-		y["kl_delta_se"] = v["paired_kl_delta_se_windows"] + 0
-	}
 	y["ppl"] = exp(y["nll"])
 	y["ppl_16"] = exp(y["nll"] - y["nll_rise"])
 	y["ppl_rise_percent"] = 100 * (1 - exp(-y["nll_rise"]))

@@ -3,11 +3,6 @@
 #
 #   draws=${PTQ_DRAWS:-1}  in a script, before begin: its steps are made for draws 0, 1, ..., $draws - 1. A script
 #                          without this line has one draw
-#   recorded RUN BASE      sets $record, eval-ppl's options for a run that is compared with BASE. A run that is its own
-#                          base leaves a record; with records=yes every run does, so that a base may have another base
-#   answered RUN [OPTION...]   the command that evaluates the questions on RUN.h5: RUN.choice, and RUN.answers, its
-#                          record; OPTIONs are those of eval-ppl that eval-choice has, too
-#   accuracy_of RUN BASE   the step that compares the answers of two runs: RUN.accuracy
 #   draw_steps             for run_steps: makes the steps of all draws from those that were declared
 #   files_of FILE          sets $files: FILE of every draw; $draws times the same if draws do not differ in it
 #
@@ -19,28 +14,13 @@
 #   dpq-run --damp 0.01 (1 + K/1000)       other codes of almost equal quality; not with --compensate none
 #   fbq-run --seed K                       another start, if the command has no --seed
 #
-# and its files have .drawK before their extension, from draw 1 on. Test windows are the same in all draws. eval-compare
-# makes RUN.draws from the records of a run and of its base, and RUN.accuracy from those of the questions.
-draws='' records='' declared=() comparisons=()
+# and its files have .drawK before their extension, from draw 1 on. Test windows are the same in all draws.
+draws='' declared=()
 declare -A drawn=()
 
 step() {
 	if [ "$draws" = 1 ]; then one_step "$@"
 	else declared+=("$*"); fi
-}
-recorded() {
-	case $1 in
-		model|reference|hessian|order|calib|test) fail 1 "$1: a run has the name of a file that runs read" ;;
-	esac
-	if [ "$draws" != 1 ]; then
-		record="-o $1.record" comparisons+=("$1.draws $1.record $2.record")
-	elif [ "$1" = "$2" ]; then record="-o $2.record"
-	else record="--paired $2.record${records:+ -o $1.record}"; fi
-}
-answered() { echo "eval-choice -q --questions questions.jsonl${2:+ ${*:2}} $1.h5 -o $1.answers >$1.choice"; }
-accuracy_of() {
-	if [ "$draws" != 1 ]; then comparisons+=("$1.accuracy $1.answers $2.answers")
-	else step "eval-compare $1.answers $2.answers >$1.accuracy"; fi
 }
 in_draw() {	# in_draw FILE K: sets $file, the name of FILE in this draw
 	file=$1
@@ -83,7 +63,7 @@ command_in_draw() {
 	command+=$rest
 }
 draw_steps() {
-	local i k command text open written removed errors word words again=yes outputs=() depends=() files pair of
+	local i k command text open written removed errors word words again=yes outputs=() depends=() of
 	[ "$draws" != 1 ] || return 0
 	for i in "${!declared[@]}"; do
 		bare "${declared[i]}"
@@ -111,13 +91,5 @@ draw_steps() {
 			command_in_draw "${declared[i]}" $k
 			one_step "$command"
 		done; fi
-	done
-	for pair in ${comparisons[@]+"${comparisons[@]}"}; do
-		command=eval-compare
-		for word in ${pair#* }; do
-			files_of "$word"
-			command+=" ${files[*]}"
-		done
-		one_step "$command >${pair%% *}"
 	done
 }

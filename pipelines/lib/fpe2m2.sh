@@ -12,7 +12,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 group=${PTQ_GROUP:-128}
 # shellcheck disable=SC2034
-columns=$compared records=yes more=$'bits\tbits_16_bit_scales\tweight_error\ttop_agreement\tagainst'
+columns=$compared more=$'bits\tbits_16_bit_scales\tweight_error\ttop_agreement\tagainst'
 
 # The run that a run is paired with: E2Mx with the same scales and as many bits; for E2Mx, E2Mx with one scale per row.
 pair() {
@@ -33,11 +33,11 @@ quantized() {
 	declare -A made=()
 	calibrate
 	step "gar-order --group channel hessian.h5 -o order.h5"
-	for r; do for run in "$(pair "$(pair "$r")")" "$(pair "$r")" "$r"; do
+	for r; do for run in "$(pair "$r")" "$r"; do
 		[ -z "${made[$run]-}" ] || continue
 		made[$run]=yes
-		measure_file "$run" "$(pair "$run")" "dpq-run --storage ${run%-*} $(options "$run") \
-			--scale-search minmax --hessian hessian.h5 model.h5" \
+		measure_file "$run" "dpq-run --storage ${run%-*} $(options "$run") --scale-search minmax \
+			--hessian hessian.h5 model.h5" \
 			"tensor-diff -q --reference model.h5 $run.h5 >$run.diff"
 	done; done
 }

@@ -10,8 +10,8 @@
 #                          its steps; .steps/NAME.runs stores the words of each line
 #                          With several draws, columns for each NAME_delta_se follow it: its degrees of freedom, its
 #                          parts, and whether the difference is separated. The number of differences is said
-#   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made (comparison.awk); $compared: the
-#                          usual columns; BITS: the column bits_a_weight
+#   comparison COLUMNS RUN BASE [BITS]   the COLUMNS of two runs that `measure` made, by eval-compare from the records
+#                          of all draws (comparison.awk); $compared: the usual columns; BITS: the column bits_a_weight
 #   over_draws FILE KEY [NAME]   the mean over draws of column NAME (the second one) in the line that begins with KEY
 #   bits_of RUN            bits per weight of RUN.stats, which tensor-stats printed: such a mean
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
@@ -63,15 +63,21 @@ of_draws() {	# of_draws COLUMNS: sets $every, these columns and those of several
 	done
 }
 comparison() {
-	local run files reports
-	for run in "$2" "$3"; do [ -e "$run.report" ] || fail 1 "no run is called '$run'"; done
-	files_of "$3.report"
-	reports=("${files[@]}")
-	files_of "$2.report"
-	[ "$draws" = 1 ] && files+=("$2.tsv") || files+=("$2.draws")
-	[ -z "$asked" ] || files+=("$2.accuracy")
+	local run kind files of_run inputs=()
+	for run in "$3" "$2"; do
+		[ -e "$run.report" ] || fail 1 "no run is called '$run'"
+		files_of "$run.report"
+		inputs+=("${files[@]}")
+	done
+	for kind in record ${asked:+answers}; do
+		files_of "$2.$kind"
+		of_run=("${files[@]}")
+		files_of "$3.$kind"
+		PTQ_LOG='' eval-compare -q "${of_run[@]}" "${files[@]}" >"$part/$kind"
+		inputs+=("$part/$kind")
+	done
 	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
-		"${reports[@]}" "${files[@]}"
+		"${inputs[@]}"
 }
 over_draws() {
 	local files
