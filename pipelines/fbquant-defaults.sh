@@ -32,7 +32,6 @@ while IFS=$'\t' read -r b steps lr sigma; do
 done < <(ways)
 run_steps
 
-errors() { errors_of "$2"; }
 rows() {
 	printf 'bits\tsteps\tlr\tsigma\t@\n'
 	ways | while IFS=$'\t' read -r b steps lr sigma; do

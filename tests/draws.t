@@ -20,13 +20,19 @@ measure b "dpq-run --compensate none --hessian hessian.h5 model.h5"
 measure c "dpq-run --damp 0.1 --hessian hessian.h5 model.h5"
 measure d "dpq-run -q --hessian hessian.h5 model.h5 | fbq-run --method eora --hessian hessian.h5 --reference model.h5"
 measure e "dpq-run --compensate none --group 16 model.h5"
-measure f b "dpq-run --layer-rotation two-sided --seed 7 --compensate none model.h5"
+measure f "dpq-run --layer-rotation two-sided --seed 7 --compensate none model.h5"
+# version 1.0: with a base
+measure h b "dpq-run --compensate none --group 8 model.h5" --kv-format uint4
+measure i i ./quantize
+measure j ./quantize --kv-format uint4
 step "gar-order -q rotated-hessian.h5 -o a.order"
 step "hadamard-rotate -q --keys --seed 3 model.h5 -o rotated.h5"
 step "fbq-run -q --layer-rotation two-sided --seed 5 --method lowrank model.h5 -o g.h5"
 step "dpq-run -q --sequential --tokens calib.h5 model.h5 -o s.h5"
 calibrate
 hessians rotated
+printf '#!/bin/sh\\nexec dpq-run --compensate none --group 16 "\$@" model.h5\\n' >quantize
+chmod +x quantize
 run_steps
 SH
 commands() { env "$@" bash ./own.sh --dry-run m.h5 | grep -v '^set\|^PATH\|^mkdir\|^ln\|^sample'; }
@@ -49,7 +55,7 @@ is '... first those of the command' "$(of rotated.h5 | grep ^hada)" \
 is 'other damping, and files of this draw' "$(of a.draw1.record | grep ^dpq)" "dpq-run --damp 0.01001 --order \
 a.draw1.order --hessian rotated-hessian.draw1.h5 rotated.draw1.h5 -q --report a.draw1.report | \
 eval-ppl $judge -o a.draw1.record >a.draw1.tsv"
-is '... not without compensation' "$(of b.draw1.record | grep ^dpq)" "dpq-run --compensate none --hessian \
+is '... not without compensation' "$(of b.draw1.record | grep '^dpq.*-o b')" "dpq-run --compensate none --hessian \
 hessian.draw1.h5 model.h5 -q --report b.draw1.report | eval-ppl $judge -o b.draw1.record >b.draw1.tsv"
 is '... not if the command has one' "$(of c.draw1.record | grep -c -- '--damp 0.1 ')$(of c.draw1.record |
 	grep -c -- '--damp 0.01')" 10
@@ -60,7 +66,13 @@ is 'what no draw changes is made once' \
 is 'one draw: no option and no suffix' \
 	"$(commands A=1 | grep -c 'random-windows\|draw\|damp 0.01\|--seed 1\|eval-compare')" 0
 is '... the commands of PTQ_DRAWS=1' "$(commands PTQ_DRAWS=1)" "$(commands A=1)"
+is 'a base as in version 1.0: differences in RUN.tsv' "$(of h.tsv | grep -o 'eval-ppl.*')" "eval-ppl --tokens test.h5 \
+$window --kv-format uint4 --reference reference.h5 --paired b.record -o h.record >h.tsv"
+is '... the run itself' "$(grep '>i.tsv' two)" "./quantize -q --report i.report | eval-ppl $judge -o i.record >i.tsv"
 ok 'the script runs' env PTQ_DRAWS=3 bash ./own.sh m.h5
+is '... with these differences' \
+	"$(cd results/own/* && eval-compare h.record b.record | awk '$1 == "kl_delta" { printf "%.6g", $2 }')" \
+	"$(awk '$1 == "paired_kl_delta" { print $2 }' results/own/*/h.tsv)"
 is '... and has nothing to do then' "$(PTQ_DRAWS=3 bash ./own.sh --status m.h5 2>/dev/null | cut -f1 | sort -u)" "done"
 
 # --- a pipeline ---

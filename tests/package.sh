@@ -75,13 +75,13 @@ is '... whose table has the rows and heads of docs/results' "$(awk '{ print $1, 
 is '... and group-aware reordering between the two others' \
 	"$(awk '$1 == "W4A16" { print $4, $2 }' table | sort -g | cut -d ' ' -f 2 | xargs)" 'full gar none'
 cat table
-ls "$roots/run/home/a user/results/dpq-table4"/*
+ls "$roots/run/home/a user/results/dpq"/*
 ok 'an OpenBLAS of POSIX threads is installed too' within "$roots/run" \
 	'apt-get update && apt-get install -y --no-install-recommends libopenblas0-pthread'
 ok '... the same numbers, apart from the seconds in the last column' within "$roots/run" "
-	cd '/home/a user/results/dpq-table4/'*
+	cd '/home/a user/results/dpq/'*
 	gar-order -q --order gar --group 128 hessian.h5 -o /tmp/order.h5 && cmp /tmp/order.h5 gar.h5
-	dpq-run -q --storage uint4 --group 128 --scale-search mse --compute none --order gar.h5 --hessian hessian.h5 \
+	dpq-run -q --storage uint4 --group 128 --compute none --order gar.h5 --hessian hessian.h5 \
 		--report /tmp/report model.h5 >/dev/null
 	for f in /tmp/report W4A16-gar.report; do sed 's,[^	]*$,,' \$f >/tmp/numbers-\$(basename \$f); done
 	cmp /tmp/numbers-report /tmp/numbers-W4A16-gar.report"

@@ -152,6 +152,12 @@ t=$(at table3.tsv | grep dpq)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... 16 bits and five more rows, the base without a difference' \
 	"$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $7, $8, $11, $12 }' "$t")" '6 even 0 0 0 0'
+ok dpq-table2 "$top/pipelines/dpq-table2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+is '... one run for each row of the three tables' "$(find 'my results/dpq' -name '*.record' | wc -l) $(rows "$(
+	find 'my results/dpq' -name table2.tsv)")" '17 16 even'
+ok '... norms after the residual branches' env PTQ_RESULTS=after PTQ_TOKENS=600 \
+	"$top/pipelines/dpq-table2.sh" "$top/tests/ref/gemma3.h5"
+is '... no row of QServe' "$(wc -l <"$(echo after/dpq/*/table2.tsv)") $(grep -c QServe after/dpq/*/table2.tsv)" '16 0'
 ok mquant-table9 "$top/pipelines/mquant-table9.sh"
 t=$(at table9.tsv)
 is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \

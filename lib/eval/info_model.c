@@ -10,6 +10,7 @@
 #include "eval/stats_table.h"
 #include "model/layer.h"
 #include "model/layer_ref.h"
+#include "model/residual.h"
 
 /* Sets the sizes of a stack, with a prefix of the keys. */
 static void set_stack(json_t *facts, const struct stack *s, const char *prefix)
@@ -28,6 +29,19 @@ static void set_stack(json_t *facts, const struct stack *s, const char *prefix)
 			info_set(facts, key, info_size(row[i].value));
 		free(key);
 	}
+}
+
+/* Whether norms follow the residual branches of the blocks. */
+static bool norms_after_branches(const struct config *c)
+{
+	struct residual r = { 0 };
+	bool y = false;
+
+	residual_block(&r, c, config_last(c), 0);
+	for (size_t i = 0; i < r.norms; i++)
+		y |= r.norm[i].use != NORM_PRE;
+	residual_free(&r);
+	return y;
 }
 
 /* The value of model_type in a configuration that is not supported. */
@@ -64,6 +78,7 @@ void info_model_begin(struct info *f, const struct part *root)
 		set_stack(f->facts, config_last(c), "");
 		info_set(f->facts, "vocab", info_size(c->vocab));
 		info_set(f->facts, "tied", json_boolean(c->tied));
+		info_set(f->facts, "norms_after_branches", json_boolean(norms_after_branches(c)));
 	}
 	if (c && config_encoder(c))
 		set_stack(f->facts, config_encoder(c), "encoder_");

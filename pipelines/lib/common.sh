@@ -3,6 +3,7 @@
 #
 #   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
 #   arguments MOST ARGUMENT..., enter FOLDER SUMS   the two parts of begin, for a pipeline without a model
+#   fact NAME              a fact of the model from tensor-info; nothing if the model is not imported yet
 #   texts                  calib.h5, test.h5, and reference.h5: model.h5 on test.h5, for eval-ppl --reference
 #   calibrate              texts, and hessian.h5: the Hessians of calib.h5
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
@@ -10,8 +11,9 @@
 #                          RUN.report of COMMAND. OPTIONs are eval-ppl's, and with PTQ_QUESTIONS eval-choice's
 #   measure_file RUN COMMAND [ALSO]   the same for COMMAND -o RUN.h5; also RUN.stats, the table of tensor-stats.
 #                          ALSO: another command that reads RUN.h5, which is removed at the end without keep=yes
-#   evaluated RUN [OPTION...]   the commands that evaluate RUN.h5: RUN.tsv: NLL and divergence from model.h5;
+#   evaluated RUN [OPTION...]   prints the commands that evaluate RUN.h5: RUN.tsv: NLL and divergence from model.h5;
 #                          RUN.record: those of each target; with PTQ_QUESTIONS RUN.choice: accuracies, and RUN.answers
+#   judge RUN [OPTION...], answered RUN [OPTION...]   print its parts, the first for a model on standard input
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
@@ -32,7 +34,7 @@ settings=(OPENBLAS_CORETYPE PTQ_CPU PTQ_CTX PTQ_GROUP PTQ_LIMIT PTQ_RANKS PTQ_RU
 	${PTQ_SHARDS:+PTQ_SHARDS})	# only where it is set: KEY of other pipelines stays
 window="--ctx ${PTQ_CTX:-256} --convention bos"	# for every evaluation
 limit=${PTQ_LIMIT:+ --limit $PTQ_LIMIT}	# for every calibration
-name=${0##*/} name=${name%.sh} model='' questions='' asked='' mode=make operands=()
+name=${0##*/} name=${name%.sh} model='' questions='' asked='' mode=make operands=() paired=''
 read -ra runner <<<"${PTQ_EACH-}"
 [ ${#runner[@]} != 0 ] || runner=(bash -euo pipefail)
 
@@ -197,6 +199,11 @@ leave() {
 	fi
 }
 
+fact() {
+	local facts
+	facts=$(PTQ_LOG='' tensor-info "$model" 2>&1 || PTQ_LOG='' tensor-info model.h5 2>&1) || facts=''
+	awk -v name="$1" '$1 == name { print $2 }' <<<"$facts"
+}
 tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
 	if [ -z "$2" ]; then
 		step "sample-tokens --length ${PTQ_TOKENS:-32640} --ctx ${PTQ_CTX:-256} --seed $3 model.h5 -o $1"
@@ -214,13 +221,20 @@ calibrate() {
 }
 hessians() { local m; for m; do step "hessian-accum --tokens calib.h5 $window$limit $m.h5 -o $m-hessian.h5"; done; }
 answered() { echo "eval-choice -q --questions questions.jsonl${2:+ ${*:2}} $1.h5 -o $1.answers >$1.choice"; }
-judge() { echo "eval-ppl --tokens test.h5 $window${2:+ ${*:2}} --reference reference.h5 -o $1.record"; }
+judge() {
+	local options="${2:+ ${*:2}} --reference reference.h5${paired:+ --paired $paired.record}"
+	echo "eval-ppl --tokens test.h5 $window$options -o $1.record"
+}
 evaluated() { echo "$(judge "$@") $1.h5 >$1.tsv${asked:+ && $(answered "$@")}"; }
 may_be_run() { case $1 in
 	model|reference|hessian|order|calib|test) fail 1 "$1: a run has the name of a file that runs read" ;;
 esac; }
 measure() {
-	[[ $# = 2 || $2 = *' '* ]] || set -- "$1" "${@:3}"	# version 1.0: RUN BASE COMMAND
+	local paired=''
+	if [[ ${3:--} != -* ]]; then	# version 1.0: RUN BASE COMMAND; RUN.tsv has differences
+		[ "$1" = "$2" ] || paired=$2
+		set -- "$1" "${@:3}"
+	fi
 	may_be_run "$1"
 	if [ -z "$asked" ]; then step "$2 -q --report $1.report | $(judge "$1" "${@:3}") >$1.tsv"
 	else step "$2 -q --report $1.report -o $1.h5 && $(evaluated "$1" "${@:3}") && rm $1.h5"; fi

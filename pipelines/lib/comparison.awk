@@ -10,8 +10,8 @@
 # *_delta: run - base. *_se: standard error, over windows and draws. ppl, ppl_16: perplexity of the run and of the
 # model. ppl_rise_percent: rise of the perplexity. bits_a_weight: the variable bits.
 #
-# All are means over draws (of logarithms: output errors). *_df: degrees of freedom of *_se. *_se_draws, *_se_windows:
-# its parts. *_separated: yes, no, or - without a verdict.
+# All are means over draws (of logarithms: output errors). *_se of one window: 0. *_df: degrees of freedom of *_se.
+# *_se_draws, *_se_windows: its parts. *_separated: yes, no, or - without a verdict.
 BEGIN { FS = OFS = "\t" }
 FNR == 1 { file++ }
 file <= draws { base[file, $1] = shown($2); next }
@@ -22,11 +22,14 @@ file <= 2 * draws && $1 ~ /^\// && shown($2) > 0 {
 }
 file <= 2 * draws { if ($1 == "all") { error = shown($2); logs += error > 0 ? log(error) / draws : 0 } next }
 FNR == 1 { for (i = 1; i <= NF; i++) name[i] = $i; next }
-{ for (i = 2; i <= NF; i++) y[$1 (name[i] == "mean" ? "" : "_" name[i])] = $i }
+{
+	for (i = 2; i <= NF; i++)
+		y[$1 (name[i] == "mean" ? "" : "_" name[i])] = name[i] ~ /^se(_|$)/ && $i == "-" ? 0 : $i
+}
 END {
 	for (i = 1; i <= n; i++) { d = change[layer[i]]; sum += d; squares += d * d }
 	m = n ? sum / n : 0
-	y["output_error"] = draws == 1 || !(error > 0) ? error : exp(logs)
+	y["output_error"] = error > 0 ? exp(logs) : error
 	y["error_percent"] = 100 * (exp(m) - 1)
 	y["error_percent_se"] = 100 * exp(m) * (n > 1 ? sqrt((squares / n - m * m) / (n - 1)) : 0)
 	y["ppl"] = exp(y["nll"])

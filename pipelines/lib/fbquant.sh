@@ -5,7 +5,7 @@
 # ranks are a 32nd of a layer's inputs, and A and B are in f16.
 #
 #   row COLUMNS RUN BASE   the numbers of a run that measure_file made
-#   errors_of RUN          the error of all layers, with the Hessians of the run and with others (RUN.diff)
+#   errors COLUMNS RUN     the error of all layers, with the Hessians of the run and with others (RUN.diff)
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 # shellcheck disable=SC2034
@@ -14,4 +14,8 @@ group=${PTQ_GROUP:-128}
 columns='bits_a_weight output_error nll nll_rise nll_rise_se kl kl_se nll_delta nll_delta_se kl_delta kl_delta_se ppl'
 
 row() { comparison "$1" "$2" "$3" "$(bits_of "$2")"; }
-errors_of() { printf '%s\t%s\n' "$(over_draws "$1.report" all)" "$(over_draws "$1.diff" all output_error)"; }
+errors() {
+	local heldout
+	heldout=$(over_draws "$2.diff" all output_error)
+	over_draws "$2.report" all | sed "s/\$/\t$heldout/"
+}

@@ -64,6 +64,7 @@ of_draws() {	# of_draws COLUMNS: sets $every, these columns and those of several
 }
 comparison() {
 	local run kind files of_run inputs=()
+	[ -n "${3-}" ] || fail 1 "$2: a line of the table has no base"
 	for run in "$3" "$2"; do
 		[ -e "$run.report" ] || fail 1 "no run is called '$run'"
 		files_of "$run.report"
@@ -73,7 +74,8 @@ comparison() {
 		files_of "$2.$kind"
 		of_run=("${files[@]}")
 		files_of "$3.$kind"
-		PTQ_LOG='' eval-compare -q "${of_run[@]}" "${files[@]}" >"$part/$kind"
+		# not a step: PTQ_LOG would grow each time
+		PTQ_LOG='' eval-compare -q "${of_run[@]}" "${files[@]}" >"$part/$kind" || return
 		inputs+=("$part/$kind")
 	done
 	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
