@@ -49,6 +49,7 @@ fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|
 fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
 fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|
+fpe2m2-figure2-gemma3|fpe2m2-figure2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|
 fpe2m2-figure2-prose|fpe2m2-figure2|prose, groups of 128, 32640 tokens|
 fpe2m2-figure2-smollm2|fpe2m2-figure2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 fpe2m2-figure3-babyllama|fpe2m2-figure3|babyllama-105|low=0.278737;high=0.429642;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-babyllama.tsv

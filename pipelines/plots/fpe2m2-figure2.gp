@@ -8,7 +8,7 @@ do for [i=1:6] { set linetype i lc rgb color[1 + (i > 3)] pt point[1 + (i - 1) %
 low = 0.01; H = 520
 @begin
 @legend
-set multiplot layout 1,2 margins 0.1,0.98,0.12,down(92) spacing 0.12,0; set key off
+set multiplot layout 1,2 margins 0.12,0.98,0.12,down(92) spacing 0.14,0; set key off
 set logscale y; set format y "%g"; set xlabel "bits per weight, with 32-bit scales"; set xrange [2.9:*]
 set ylabel "KL divergence, 10⁻³ nats per token"
 plot for [i=1:6] of(i) using "bits":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorlines lt i
