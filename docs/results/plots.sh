@@ -36,8 +36,10 @@ dpq-figure4|dpq-figure4||
 dpq-table1|dpq-table1|data/vlm, groups of 128, 528 questions|
 dpq-table2-prose|dpq-table2|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
 dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over 5 draws and windows
+dpq-table2-gemma3-scaled|dpq-table2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
 dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 5 draws and windows
 dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over 5 draws and windows
+dpq-table3-gemma3-scaled|dpq-table3|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
 dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 5 draws and windows
 dpq-table4-prose|dpq-table4|prose, groups of 128, 32640 tokens|
 fbquant-defaults-prose|fbquant-defaults|prose, groups of 128, 32640 tokens|
