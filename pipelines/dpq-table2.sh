@@ -10,7 +10,7 @@
 # with norms after its residual branches has no QServe, whose rotation cannot pass them.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
 # from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8 and
-# W4A8i). All are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
+# W4A8i), paired. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/dpq.sh
 . "$(dirname "$0")/lib/dpq.sh"

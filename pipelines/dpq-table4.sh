@@ -6,7 +6,7 @@
 # full reordering, whose groups must be stored for inference. All rows use one calibration set and one test set.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
 # from the unquantized model. kl_delta and nll_delta: differences from group-aware reordering. All are paired, with
-# standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
+# standard errors over windows and draws. PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/dpq.sh
 . "$(dirname "$0")/lib/dpq.sh"

@@ -13,7 +13,7 @@
 #                          ALSO: another command that reads RUN.h5, which is removed at the end without keep=yes
 #   evaluated RUN [OPTION...]   prints the commands that evaluate RUN.h5: RUN.tsv: NLL and divergence from model.h5;
 #                          RUN.record: those of each target; with PTQ_QUESTIONS RUN.choice: accuracies, and RUN.answers
-#   judge RUN [OPTION...], answered RUN [OPTION...]   print its parts, the first for a model on standard input
+#   judge RUN [OPTION...], answered RUN [OPTION...]   print these two commands; judge for a model on standard input
 #   program VARIABLE NAME...   the first of these measuring programs of the source tree, unless the variable names it
 #
 # Steps, their keys, --dry-run and --status are in steps.sh, draws in draws.sh, tables and plots in tables.sh;
