@@ -70,6 +70,7 @@ frontier-gemma3|frontier|Gemma 3 270M, groups of 64, 8 windows of 512 tokens|
 frontier-prose|frontier|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
 frontier-smollm2|frontier|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|
 gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over 5 draws and windows
+gar-keys-gemma3|gar-keys|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|bars=one SE over layers, over 3 draws and windows
 gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one SE over layers, over 5 draws and windows
 gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
 input-error-prose|input-error|prose, 16320 tokens|bars=one standard error over 3 draws and windows
