@@ -252,23 +252,29 @@ static void same_bits(void **unused)
 
 static void borders(void **unused)
 {
-	float *e = random_floats(6 * 8, "e"), a[16], b[12], zero[8 * 8] = { 0 };
-	struct svd s = { .m = 6, .n = 8, .r = 2, .e = zero, .name = "test", .a = a, .b = b };
-	void *workspace = xalloc(svd_workspace(&s), 1);
-
 	(void)unused;
-	assert_true(svd_run(&s, workspace));
-	for (size_t i = 0; i < 16; i++)
-		assert_true(a[i] == 0);
-	s.e = e, s.h = zero;
-	assert_true(svd_run(&s, workspace));
-	for (size_t i = 0; i < 12; i++)
-		assert_true(isfinite(a[i]) && isfinite(b[i]));
-	e[17] = NAN;
-	assert_false(svd_run(&s, workspace));
-	e[17] = INFINITY, s.h = NULL;
-	assert_false(svd_run(&s, workspace));
-	free(e), free(workspace);
+	for (int tall = 0; tall < 2; tall++) {
+		CASE("tall %d", tall);
+		float *e = random_floats(6 * 8, "e"), a[16], b[16], zero[8 * 8] = { 0 };
+		struct svd s = { .m = tall ? 8 : 6, .n = tall ? 6 : 8, .r = 2, .e = zero, .name = "test",
+			.a = a, .b = b };
+		void *workspace = xalloc(svd_workspace(&s), 1);
+
+		assert_true(svd_run(&s, workspace));
+		for (size_t i = 0; i < 2 * s.n; i++)
+			assert_true(a[i] == 0);
+		s.e = e, s.h = zero;
+		assert_true(svd_run(&s, workspace));
+		for (size_t i = 0; i < 2 * s.n; i++)
+			assert_true(isfinite(a[i]));
+		for (size_t i = 0; i < 2 * s.m; i++)
+			assert_true(isfinite(b[i]));
+		e[17] = NAN;
+		assert_false(svd_run(&s, workspace));
+		e[17] = INFINITY, s.h = NULL;
+		assert_false(svd_run(&s, workspace));
+		free(e), free(workspace);
+	}
 }
 
 /* y = x w and x wᵀ with parts that do not fill a tile. */

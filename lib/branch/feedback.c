@@ -13,8 +13,9 @@
 #include "num/quadratic.h"
 #include "quant/round.h"
 
-/* Rows of a product; number of parts of the rows with separate sums. Results depend on both. */
-enum { ROWS = 64, PARTS = 16, FEW = 1 << 16, HALVINGS = 20 };
+/* Rows of a product; columns of a product with H for the loss; parts of the rows with separate sums. Results
+ * depend on all three. */
+enum { ROWS = 64, COLUMNS = 256, PARTS = 16, FEW = 1 << 16, HALVINGS = 20 };
 
 /* The last place of scales that are subnormal. */
 static const double tiniest = 0x1p-149;
@@ -30,7 +31,7 @@ struct feedback_state {
 	float *c, *part;		/* [r][n] Bᵀ Δ; [parts][r][n] the sums of the parts */
 	float *ga, *gb;			/* gradients */
 	float *first_a, *second_a, *first_b, *second_b;	/* moments of Adam */
-	float *delta, *product;		/* [threads][ROWS][n] */
+	float *delta;			/* [threads][ROWS][n] */
 };
 
 static size_t rows_of_part(size_t m)
@@ -57,7 +58,6 @@ static size_t lay_out(struct feedback_state *s, const struct feedback_layer *lay
 	s->first_b = cut(base, &at, m * r, sizeof(float));
 	s->second_b = cut(base, &at, m * r, sizeof(float));
 	s->delta = cut(base, &at, (size_t)threads * ROWS * n, sizeof(float));
-	s->product = cut(base, &at, (size_t)threads * ROWS * n, sizeof(float));
 	s->layer = layer;
 	s->m = m, s->n = n, s->r = r, s->parts = parts;
 	return at;
@@ -89,17 +89,11 @@ static void error_of(const struct feedback_layer *l, const float *a, const float
 		round_residue(&f->storage, n, feedback_group(f, n), delta + i * n);
 }
 
-/* tr(X H Xᵀ) */
-static double quadratic(const struct feedback_state *s, size_t rows, const float *x, float *product)
-{
-	const struct quadratic q = { s->n, s->n, s->layer->h, .block = s->n };
-
-	return quadratic_trace(&q, rows, x, product);
-}
-
 /* For part k of the rows: the gradient of B and the sum for Bᵀ Δ. Returns its part of the loss, if `loss`. */
-static double part_of(const struct feedback_state *s, size_t k, bool loss, float *delta, float *product)
+static double part_of(const struct feedback_state *s, size_t k, bool loss, float *delta)
 {
+	const struct quadratic q = { s->n, s->n, s->layer->h, .block = COLUMNS };
+	float product[ROWS * COLUMNS];
 	const size_t each = rows_of_part(s->m), end = min((k + 1) * each, s->m);
 	const int n = (int)s->n, r = (int)s->r;
 	double sum = 0;
@@ -113,7 +107,7 @@ static double part_of(const struct feedback_state *s, size_t k, bool loss, float
 		cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, r, n, rows, 1, s->b + i * s->r, r, delta,
 			n, i > k * each, s->part + k * s->r * s->n, n);
 		if (loss)
-			sum += quadratic(s, (size_t)rows, delta, product);
+			sum += quadratic_trace(&q, (size_t)rows, delta, product);
 	}
 	return sum;
 }
@@ -160,7 +154,7 @@ static double gradients(struct feedback_state *s, bool loss)
 
 		#pragma omp for schedule(dynamic)
 		for (size_t k = 0; k < s->parts; k++)
-			part[k] = part_of(s, k, loss, s->delta + own, s->product + own);
+			part[k] = part_of(s, k, loss, s->delta + own);
 	}
 	for (size_t k = 0; k < s->parts; k++)
 		sum += part[k];
