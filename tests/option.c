@@ -18,6 +18,7 @@
 #include "base/number.h"
 #include "base/option.h"
 #include "base/selection.h"
+#include "base/thread.h"
 #include "case.h"
 
 enum colour { RED, GREEN, BLUE };
@@ -207,11 +208,30 @@ static void numbers(void **unused)
 		assert_string_equal(number_text_float(floats[i].x, text), floats[i].text);
 }
 
+/* Without -j, OMP_NUM_THREADS limits the threads; it grants no more than the processors. */
+static void thread_numbers(void **unused)
+{
+	const char *const values[] = { "1", "1,4", "1000000", "0", "-2", "", "two" };
+	int all;
+
+	(void)unused;
+	unsetenv("OMP_NUM_THREADS");
+	threads_init(0), all = threads;
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		CASE("values[%zu]", i);
+		setenv("OMP_NUM_THREADS", values[i], 1);
+		threads_init(0), assert_int_equal(threads, i < 2 ? 1 : all);
+		threads_init(3), assert_int_equal(threads, 3);
+	}
+	unsetenv("OMP_NUM_THREADS");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values), cmocka_unit_test(idle), cmocka_unit_test(misuses),
 		cmocka_unit_test(help), cmocka_unit_test(selections), cmocka_unit_test(numbers),
+		cmocka_unit_test(thread_numbers),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

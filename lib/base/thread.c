@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "base/error.h"
 
 enum { PER_PROCESSOR = 8 };	/* maximum threads */
@@ -24,13 +25,33 @@ static int cgroup_share(void)
 	return n;
 }
 
+/* The number of OMP_NUM_THREADS, or the first of its list; 0 if it has none. omp_get_max_threads() would be 1
+ * after linalg_init(). */
+static long variable(void)
+{
+	const char *value = getenv("OMP_NUM_THREADS");
+	const long n = value ? strtol(value, NULL, 10) : 0;
+
+	return n > 0 ? n : 0;
+}
+
+static int granted(int processors)
+{
+	const long each[] = { cgroup_share(), variable() };
+
+	for (int i = 0; i < 2; i++)
+		if (each[i] && each[i] < processors)
+			processors = (int)each[i];
+	return processors;
+}
+
 void threads_init(size_t asked)
 {
-	int share = cgroup_share(), processors = omp_get_num_procs();
-	size_t max = PER_PROCESSOR * (size_t)processors;
+	const int processors = omp_get_num_procs();
+	const size_t max = PER_PROCESSOR * (size_t)processors;
 
 	if (!asked)
-		threads = share > 0 && share < processors ? share : processors;
+		threads = granted(processors);
 	else
 		threads = (int)(asked < max ? asked : max);
 	if (asked > max && verbose)

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 extern int threads;
-/* Sets `threads` to `asked` (-j), at most 8 per processor; 0: to the processors that affinity and cgroup
- * grant. */
+/* Sets `threads` to `asked` (-j), at most 8 per processor; 0: to the processors that affinity, cgroup and
+ * OMP_NUM_THREADS grant. */
 void threads_init(size_t asked);
 /* min(pieces, threads), but at least 1. */
 int threads_for(size_t pieces);
