@@ -7,7 +7,7 @@
 # arithmetic with a scale per row and activations in int8 with a scale per token (W4A8i): QServe (rotation, groups of
 # columns in order of their inputs, integer scales, s8 = max|w|/119, rounding to nearest with scales by output error),
 # QQQ (smoothing, int4, GPTQ that compensates the storage error), naive GPTQ, and DPQ, also with integer scales. A model
-# with norms after its residual branches has no QServe, whose rotation cannot pass them.
+# that cannot be rotated, since it has norms after its residual branches or is rotated already, has no QServe.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
 # from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (W4A8 and
 # W4A8i), paired. PTQ_LIMIT: only the first tokens of the calibration set.
@@ -16,7 +16,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib/dpq.sh"
 draws=${PTQ_DRAWS:-1}
 begin dpq "$@"
-[ "$(fact norms_after_branches)" = yes ] && without=QServe || without='no row'
+[ "$(fact norms_after_branches)$(fact rotated)" = no ] && without='no row' || without=QServe
 ordered none gar full
 measure W4A16-RTN "dpq-run --group $group --compensate none $in"
 measure W4A8-RTN "dpq-run --group $group --compute e4m3fn --compensate none $in"

@@ -158,6 +158,10 @@ is '... one run for each row of the three tables' "$(find 'my results/dpq' -name
 ok '... norms after the residual branches' env PTQ_RESULTS=after PTQ_TOKENS=600 \
 	"$top/pipelines/dpq-table2.sh" "$top/tests/ref/gemma3.h5"
 is '... no row of QServe' "$(wc -l <"$(echo after/dpq/*/table2.tsv)") $(grep -c QServe after/dpq/*/table2.tsv)" '16 0'
+hadamard-rotate -q --seed 1 'my model.h5' -o rotated.h5
+ok '... and a rotated model' env PTQ_RESULTS=rotated PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" rotated.h5
+is '... has none either' "$(wc -l <"$(echo rotated/dpq/*/table2.tsv)") $(
+	grep -c QServe rotated/dpq/*/table2.tsv)" '16 0'
 ok mquant-table9 "$top/pipelines/mquant-table9.sh"
 t=$(at table9.tsv)
 is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \
@@ -193,6 +197,16 @@ is '... QuaRot, and QuaRot with suppression' "$(rows "$t")" '2 even'
 is '... in two rotations' "$(for q in quarot.h5 quarot.draw1.h5; do sha256sum <"${t%/*}/$q"; done | sort -u | wc -l)" 2
 ok '... whose difference has a verdict' sh -c 'case $1 in yes|no) ;; *) exit 1 ;; esac' sh \
 	"$(cell "$t" RMS kl_delta_separated)"
+ok mquant-weights "$top/pipelines/mquant-weights.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+t=$(at weights.tsv)
+is '... three methods at two widths, compared with GPTQ' \
+	"$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" { print $5, $6 }' "$t" | sort -u)" '6 even 0 0'
+ok '... 4 bits are worse than 8, and no method equals another' awk -F '\t' \
+	'NR > 1 { k[$1 $2] = $3; n[$3]++ } END { for (m in n) d++; exit !(d == 6 && k["W8A16GPTQ"] < k["W4A16GPTQ"] &&
+		k["W8A16AWQ"] < k["W4A16AWQ"] && k["W8A16MQuant"] < k["W4A16MQuant"]) }' "$t"
+is '... norms after the residual branches: no MQuant' "$(PTQ_RESULTS=after PTQ_TOKENS=600 \
+	"$top/pipelines/mquant-weights.sh" "$top/tests/ref/gemma3.h5" >/dev/null 2>&1
+	cut -f 2 after/mquant-weights/*/weights.tsv | sort -u | paste -sd ' ')" 'AWQ GPTQ way'
 ok frontier env PEERS=/nonexistent PTQ_CTX=64 PTQ_TOKENS=640 PTQ_RESULTS=all "$top/pipelines/frontier.sh" 'my model.h5'
 t=$(find all -name frontier.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"

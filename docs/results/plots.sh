@@ -91,6 +91,7 @@ outliers-smollm2|outliers|SmolLM2-135M, 16384 tokens|
 quarot-prose|quarot|prose, one scale per row, 32640 tokens|
 quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens|
 recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over 5 draws and windows
+recipes-gemma3|recipes|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|bars=one SE over layers, over 3 draws and windows
 recipes-prose|recipes|prose, groups of 32, 16320 tokens|bars=one SE over layers, over 5 draws and windows
 recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
 scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|
