@@ -6,15 +6,16 @@
 # MQuant: rotated, columns split by rms-suppress, GPTQ. Draws (PTQ_DRAWS) have other signs of the rotation, too. A model
 # that cannot be rotated, since it has norms after its residual branches or is rotated already, has no MQuant.
 # kl and nll_rise: KL divergence and rise of the NLL from the model in 16 bits. kl_delta and nll_delta: differences from
-# GPTQ at the same bits. All are paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the
-# calibration set.
+# GPTQ at the same bits, paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration
+# set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
 draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-128}
-[ "$(fact norms_after_branches)$(fact rotated)" = no ] && without='no row' || without=MQuant
+without='no row'
+if [ "$(fact norms_after_branches)" = yes ] || [ -n "$(fact rotated)" ]; then without=MQuant; fi
 
 calibrate
 if [ "$without" != MQuant ]; then

@@ -25,9 +25,8 @@ static int cgroup_share(void)
 	return n;
 }
 
-/* The number of OMP_NUM_THREADS, or the first of its list; 0 if it has none. omp_get_max_threads() would be 1
- * after linalg_init(). */
-static long variable(void)
+/* The first number of OMP_NUM_THREADS, or 0. */
+static long environment_limit(void)
 {
 	const char *value = getenv("OMP_NUM_THREADS");
 	const long n = value ? strtol(value, NULL, 10) : 0;
@@ -37,11 +36,11 @@ static long variable(void)
 
 static int granted(int processors)
 {
-	const long each[] = { cgroup_share(), variable() };
+	const long limits[] = { cgroup_share(), environment_limit() };
 
 	for (int i = 0; i < 2; i++)
-		if (each[i] && each[i] < processors)
-			processors = (int)each[i];
+		if (limits[i] && limits[i] < processors)
+			processors = (int)limits[i];
 	return processors;
 }
 

@@ -15,7 +15,8 @@
 
 /* Rows of a product; columns of a product with H for the loss; parts of the rows with separate sums. Results
  * depend on all three. */
-enum { ROWS = 64, COLUMNS = 256, PARTS = 16, FEW = 1 << 16, HALVINGS = 20 };
+enum { ROWS = 64, COLUMNS = 256, PARTS = 16 };
+enum { FEW = 1 << 16, HALVINGS = 20 };
 
 /* The last place of scales that are subnormal. */
 static const double tiniest = 0x1p-149;

@@ -18,18 +18,19 @@
 
 /* Constants, not options: results depend on them. */
 enum { TILE = 64, BLOCK = 64, FEW = 1 << 20 };
-/* The space in which U is computed: of all columns of E with X = I, the same with X of E = Xᵀ R, a sketch. */
-enum basis { BASIS_IDENTITY, BASIS_QR, BASIS_SKETCH };
 enum { POWERS = 8, MORE_MIN = 8, MORE_PART = 4 };
 /* Up to these extents, the space of all columns takes no more time, and has no error. */
 enum { SMALL = 1024, SMALL_PART = 6 };
+
+/* Rows of X: unit vectors (m ≤ n) or X of E = Xᵀ R (m > n), which span all columns of E, or a sketch. */
+enum basis { BASIS_IDENTITY, BASIS_QR, BASIS_SKETCH };
 
 /* State of a run. */
 struct svd_state {
 	const struct svd *s;
 	enum basis basis;
 	size_t k;			/* dimensions of the space, rows of the thin matrices */
-	double *x;			/* [k][m] basis vectors as rows; of QR: its reflectors; of I: none */
+	double *x;			/* [k][m] basis vectors as rows; QR: reflectors, R; identity: NULL */
 	double *y;			/* [k][n] X E */
 	double *z;			/* [k][n] X E H */
 	double *g;			/* [k][k] lower triangle of X E H Eᵀ Xᵀ */
@@ -89,7 +90,7 @@ static void thin(const struct svd_state *t, size_t n, size_t k, double *y, const
 }
 
 /* Z = Y H */
-static void weight(const struct svd_state *t)
+static void times_h(const struct svd_state *t)
 {
 	const struct svd *s = t->s;
 
@@ -102,7 +103,7 @@ static void weight(const struct svd_state *t)
 		t->z[i] += s->ridge * t->y[i];
 }
 
-/* Row-major [k][m], k ≤ m, is column-major [m][k]. */
+/* Replaces x by the reflectors and R of Xᵀ = Q R. Row-major [k][m], k ≤ m, is column-major [m][k]. */
 static bool factorize(const struct svd_state *t)
 {
 	const int m = (int)t->s->m, k = (int)t->k;
@@ -122,7 +123,7 @@ static bool sketch(const struct svd_state *t)
 		t->x[i] = random_normal(&stream, i);
 	for (int i = 0; i < POWERS; i++) {
 		thin(t, s->n, s->m, t->y, t->x, s->e, false);
-		weight(t);
+		times_h(t);
 		thin(t, s->m, s->n, t->x, t->z, s->e, true);
 		if (!factorize(t) || LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, m, k, k, t->x, m, t->tau, t->work,
 			WORK * k))
@@ -132,14 +133,14 @@ static bool sketch(const struct svd_state *t)
 	return true;
 }
 
-/* X from E = Xᵀ R, and Y = X E = R. */
+/* X from E = Xᵀ R, and Y = X E = R, if k = n. */
 static bool decompose(const struct svd_state *t)
 {
 	const size_t m = t->s->m, k = t->k;
 
 	for (size_t i = 0; i < k; i++)
 		for (size_t j = 0; j < m; j++)
-			t->x[i * m + j] = (double)t->s->e[j * k + i];
+			t->x[i * m + j] = (double)t->s->e[j * t->s->n + i];
 	if (!factorize(t))
 		return false;
 	for (size_t i = 0; i < k; i++)
@@ -148,7 +149,7 @@ static bool decompose(const struct svd_state *t)
 	return true;
 }
 
-/* Sets X and Y. */
+/* Sets Y = X E, and X unless it is I. */
 static bool project(const struct svd_state *t)
 {
 	if (t->basis == BASIS_SKETCH)
@@ -187,17 +188,17 @@ static bool lift(const struct svd_state *t)
 {
 	const int m = (int)t->s->m, k = (int)t->k, r = (int)t->s->r;
 
-	for (size_t i = 0; t->basis != BASIS_SKETCH && i < t->s->r; i++) {
+	if (t->basis == BASIS_SKETCH) {
+		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, r, m, k, 1, t->vector, k, t->x, m, 0,
+			t->u, m);
+		return true;
+	}
+	for (size_t i = 0; i < t->s->r; i++) {
 		memcpy(t->u + i * t->s->m, t->vector + i * t->k, t->k * sizeof *t->u);
 		memset(t->u + i * t->s->m + t->k, 0, (t->s->m - t->k) * sizeof *t->u);
 	}
-	if (t->basis == BASIS_QR)
-		return !LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'N', m, r, k, t->x, m, t->tau, t->u, m,
-			t->work, WORK * k);
-	if (t->basis == BASIS_SKETCH)
-		cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, r, m, k, 1, t->vector, k, t->x, m, 0,
-			t->u, m);
-	return true;
+	return t->basis == BASIS_IDENTITY || !LAPACKE_dormqr_work(LAPACK_COL_MAJOR, 'L', 'N', m, r, k, t->x,
+		m, t->tau, t->u, m, t->work, WORK * k);
 }
 
 /* Column i of B and row i of A: u and v Y, scaled to the same norm. */
@@ -225,7 +226,7 @@ bool svd_run(const struct svd *s, void *workspace)
 	lay_out(&t, s, workspace);
 	if (!project(&t))
 		return false;
-	weight(&t);
+	times_h(&t);
 	if (!ritz(&t) || !lift(&t))
 		return false;
 	#pragma omp parallel for num_threads(threads) if (s->r * t.k * s->n > FEW) schedule(dynamic)

@@ -9,11 +9,11 @@
  * decomposition. If H is singular, the minimum is not unique, and U Uᵀ E is one of the minima. A column of B
  * and the corresponding row of A have the same norm; for H = I it is the root of the singular value.
  *
- * U is computed in double in a space of r + p dimensions: 8 power iterations on M from a Gaussian sketch,
- * with an orthonormal basis after each, then the Rayleigh-Ritz method (Halko, Martinsson, Tropp 2011,
- * algorithms 4.4 and 5.3). On noise, whose spectrum is flat, the squared error is 0.3% above the minimum. If
- * the smaller extent is at most 1024, or not many times the rank, the space is that of all columns of E, and
- * the result is the minimum.
+ * U is computed in double in a space of r + max(8, r/4) dimensions: 8 power iterations on M from a Gaussian
+ * sketch, with an orthonormal basis after each, then the Rayleigh-Ritz method (Halko, Martinsson, Tropp
+ * 2011, algorithms 4.4 and 5.3). On noise, whose spectrum is flat, the squared error is 0.3% above the
+ * minimum. If the smaller extent is at most 1024, or 6 times these dimensions, the space is that of all
+ * columns of E, and the result is the minimum.
  *
  * Eigenvalues of M are squares, so that singular values below 3e-8 of the largest are lost in double. Their
  * part of the squared error is below the rounding of A and B to floats.
