@@ -156,6 +156,9 @@ for run in ' from older option start' ' start' '' ' from older option'; do
 	"$each/local" <lines 2>/dev/null
 	is "lines that run again:$run" "$(sort ran | xargs)" "$(printf '%s\n' $always $run | sort | xargs)"
 done
+echo 'echo $OMP_NUM_THREADS' >lines
+is 'one line has all processors, whatever PTQ_JOBS is' \
+	"$(env -u OMP_NUM_THREADS "$each/local" <lines 2>&1)" "$(env -u OMP_NUM_THREADS nproc)"
 echo 'exit 3' >lines
 no 'a line that ends without a message' 1 'line 1 failed: status 3; log' sh -c "$each/local <lines 2>&1 | grep ^each >&2
 	exit 1"

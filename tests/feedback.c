@@ -284,6 +284,7 @@ static void steps(void **unused)
 	against_plain(7, 40, 60, "uint4", 16, 3, 3);
 	against_plain(9, 30, 60, "e2m2", 0, 2, 3);
 	against_plain(6, 24, 50, "int3", 8, 4, 2);
+	against_plain(9, 270, 60, "uint4", 16, 3, 2);		/* H in two blocks for the loss */
 }
 
 static void falls(void **unused)

@@ -211,7 +211,8 @@ static void numbers(void **unused)
 /* Without -j, OMP_NUM_THREADS limits the threads; it grants no more than the processors. */
 static void thread_numbers(void **unused)
 {
-	const char *const values[] = { "1", "1,4", "1000000", "0", "-2", "", "two" };
+	const char *const values[] = { "1", " 1 ", "1,4", "1000000", "0", "-2", "", "two", "1e3", "1x",
+		"99999999999999999999" };
 	int all;
 
 	(void)unused;
@@ -220,7 +221,7 @@ static void thread_numbers(void **unused)
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
 		CASE("values[%zu]", i);
 		setenv("OMP_NUM_THREADS", values[i], 1);
-		threads_init(0), assert_int_equal(threads, i < 2 ? 1 : all);
+		threads_init(0), assert_int_equal(threads, i < 3 ? 1 : all);
 		threads_init(3), assert_int_equal(threads, 3);
 	}
 	unsetenv("OMP_NUM_THREADS");

@@ -162,6 +162,10 @@ hadamard-rotate -q --seed 1 'my model.h5' -o rotated.h5
 ok '... and a rotated model' env PTQ_RESULTS=rotated PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" rotated.h5
 is '... has none either' "$(wc -l <"$(echo rotated/dpq/*/table2.tsv)") $(
 	grep -c QServe rotated/dpq/*/table2.tsv)" '16 0'
+model-export -q --to hf 'my model.h5' -o folder 2>/dev/null
+is '... a folder that is not imported yet may have one' \
+	"$(PTQ_RESULTS=folders PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" --dry-run folder 2>/dev/null |
+	grep -c QServe)" 1
 ok mquant-table9 "$top/pipelines/mquant-table9.sh"
 t=$(at table9.tsv)
 is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \

@@ -4,6 +4,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 
 enum { PER_PROCESSOR = 8 };	/* maximum threads */
@@ -11,27 +12,27 @@ enum { PER_PROCESSOR = 8 };	/* maximum threads */
 int threads = 1;
 
 /* Processors that cgroup v2 grants, as to a container, rounded up; 0 if there is no limit. */
-static int cgroup_share(void)
+static long cgroup_share(void)
 {
 	FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
-	long quota, period;
-	int n = 0;
+	long quota, period, n = 0;
 
 	if (!f)
 		return 0;
 	if (fscanf(f, "%ld %ld", &quota, &period) == 2 && period > 0)
-		n = (int)((quota + period - 1) / period);
+		n = (quota + period - 1) / period;
 	fclose(f);
 	return n;
 }
 
-/* The first number of OMP_NUM_THREADS, or 0. */
+/* The first number of the list OMP_NUM_THREADS; 0 if it is no such list. */
 static long environment_limit(void)
 {
 	const char *value = getenv("OMP_NUM_THREADS");
-	const long n = value ? strtol(value, NULL, 10) : 0;
+	char *end;
+	const long n = value ? strtol(value, &end, 10) : 0;
 
-	return n > 0 ? n : 0;
+	return n && strchr(",", end[strspn(end, " ")]) ? n : 0;
 }
 
 static int granted(int processors)
@@ -39,7 +40,7 @@ static int granted(int processors)
 	const long limits[] = { cgroup_share(), environment_limit() };
 
 	for (int i = 0; i < 2; i++)
-		if (limits[i] && limits[i] < processors)
+		if (limits[i] > 0 && limits[i] < processors)
 			processors = (int)limits[i];
 	return processors;
 }

@@ -35,7 +35,7 @@ struct svd_state {
 	double *z;			/* [k][n] X E H */
 	double *g;			/* [k][k] lower triangle of X E H Eᵀ Xᵀ */
 	double *vector, *value;		/* [r][k], [k] */
-	double *u;			/* [r][m] V X */
+	double *u;			/* [r][m] V X, in the memory of Z */
 	double *tau, *work;		/* [k], [WORK k] */
 	int *iwork;
 	double *row;			/* [threads][n] */
@@ -64,11 +64,10 @@ static size_t lay_out(struct svd_state *t, const struct svd *s, char *base)
 
 	t->x = cut(base, &at, t->basis == BASIS_IDENTITY ? 0 : k * s->m, sizeof *t->x);
 	t->y = cut(base, &at, k * s->n, sizeof *t->y);
-	t->z = cut(base, &at, k * s->n, sizeof *t->z);
+	t->z = t->u = cut(base, &at, max(k * s->n, s->r * s->m), sizeof *t->z);
 	t->g = cut(base, &at, k * k, sizeof *t->g);
 	t->vector = cut(base, &at, s->r * k, sizeof *t->vector);
 	t->value = cut(base, &at, k, sizeof *t->value);
-	t->u = cut(base, &at, s->r * s->m, sizeof *t->u);
 	t->tau = cut(base, &at, k, sizeof *t->tau);
 	t->work = cut(base, &at, WORK * k, sizeof *t->work);
 	t->iwork = cut(base, &at, INTEGERS * k, sizeof *t->iwork);

@@ -165,3 +165,4 @@ logs=${PTQ_LOGS:-each-logs}
 mkdir -p -- "$logs" 2>/dev/null && logs=$(realpath -- "$logs") && [ -w "$logs" ] || fail 1 "$logs: cannot be written"
 read_lines
 [ ${#todo[@]} != 0 ] || exit 0
+[ "$PTQ_JOBS" -le ${#todo[@]} ] || PTQ_JOBS=${#todo[@]}	# so that few lines share all processors
