@@ -37,6 +37,7 @@ dpq-table1|dpq-table1|data/vlm, groups of 128, 528 questions|
 dpq-table2-prose|dpq-table2|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
 dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over 5 draws and windows
 dpq-table2-gemma3-scaled|dpq-table2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
+dpq-table2-smollm2-rotated|dpq-table2|SmolLM2-135M, rotated, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
 dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 5 draws and windows
 dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over 5 draws and windows
 dpq-table3-gemma3-scaled|dpq-table3|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
