@@ -9,6 +9,7 @@ BENCH.tsv. Prints tables, or writes them to files: of the tables sizes, nodes an
 file has those for which it has lines <!-- NAME --> and <!-- /NAME -->.
 """
 import csv
+import os
 import pathlib
 import subprocess
 import sys
@@ -40,11 +41,12 @@ def table(head, rows):
     page.append("")
 
 
+PIECE, THREADS, SIDE_BY_SIDE = 512, 2, 4 << 30         # lib/forward/forward.c
 kernels = sys.argv[1]
 bench = pathlib.Path(sys.argv[2])
 lines = [x for x in bench.read_text().splitlines() if x[:1] != "#"] if bench.exists() else []
 ours = {r["row"]: float(r["ours"]) for r in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)}
-work = {r[0]: int(r[2]) for r in (x.split("\t") for x in subprocess.run([kernels, "work"], check=True, capture_output=True, text=True).stdout.splitlines())}
+work = {r[0]: int(r[2]) for r in (x.split("\t") for x in subprocess.run([kernels, "work"], env=os.environ | {"OMP_NUM_THREADS": str(THREADS)}, check=True, capture_output=True, text=True).stdout.splitlines())}
 
 small = 2 * (SMALL["blocks"] * (4 * SMALL["hidden"]**2 + 3 * SMALL["hidden"] * SMALL["intermediate"]) + SMALL["hidden"] * SMALL["vocab"])
 small += SMALL["blocks"] * 4 * SMALL["hidden"] * (2048 + 1) / 2
@@ -104,7 +106,6 @@ def seen_of(n, middle, kv, threads):
 
 
 block = weights * 4
-PIECE, THREADS, SIDE_BY_SIDE = 512, 2, 4 << 30         # lib/forward/forward.c
 # States between two products: normed, wide and middle, of 2048 tokens at once; the MLP in pieces
 seen = seen_of(HIDDEN, INTERMEDIATE, KV, THREADS)
 unseen = unseen_of(HIDDEN, INTERMEDIATE, KV)
