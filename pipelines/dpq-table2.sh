@@ -16,8 +16,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib/dpq.sh"
 draws=${PTQ_DRAWS:-1}
 begin dpq "$@"
-without='no row'
-if [ "$(fact norms_after_branches)" = yes ] || [ -n "$(fact rotated)" ]; then without=QServe; fi
+if rotatable; then without='no row'; else without=QServe; fi
 ordered none gar full
 measure W4A16-RTN "dpq-run --group $group --compensate none $in"
 measure W4A8-RTN "dpq-run --group $group --compute e4m3fn --compensate none $in"

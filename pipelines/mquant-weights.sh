@@ -14,8 +14,7 @@ set -euo pipefail
 draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-128}
-without='no row'
-if [ "$(fact norms_after_branches)" = yes ] || [ -n "$(fact rotated)" ]; then without=MQuant; fi
+if rotatable; then without='no row'; else without=MQuant; fi
 
 calibrate
 if [ "$without" != MQuant ]; then

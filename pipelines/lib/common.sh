@@ -4,6 +4,8 @@
 #   begin FOLDER [MODEL [TEST [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where model.h5 is the model
 #   arguments MOST ARGUMENT..., enter FOLDER SUMS   the two parts of begin, for a pipeline without a model
 #   fact NAME              a fact of the model from tensor-info; nothing if the model is not imported yet
+#   rotatable              true unless a fact says that hadamard-rotate refuses the model: norms after its residual
+#                          branches, or a rotation
 #   texts                  calib.h5, test.h5, and reference.h5: model.h5 on test.h5, for eval-ppl --reference
 #   calibrate              texts, and hessian.h5: the Hessians of calib.h5
 #   hessians FROM...       the Hessians of FROM.h5: FROM-hessian.h5
@@ -204,6 +206,7 @@ fact() {
 	facts=$(PTQ_LOG='' tensor-info "$model" 2>&1 || PTQ_LOG='' tensor-info model.h5 2>&1) || facts=''
 	awk -v name="$1" '$1 == name { print $2 }' <<<"$facts"
 }
+rotatable() { [ "$(fact norms_after_branches)" != yes ] && [ -z "$(fact rotated)" ]; }
 tokens() {	# tokens OUT IN SEED: a token file from a token file, a text, or the model
 	if [ -z "$2" ]; then
 		step "sample-tokens --length ${PTQ_TOKENS:-32640} --ctx ${PTQ_CTX:-256} --seed $3 model.h5 -o $1"
