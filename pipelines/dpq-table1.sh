@@ -10,27 +10,29 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"
+draws=${PTQ_DRAWS:-1}
 vision "$name" "$@"
 group=${PTQ_GROUP:-128}
 
 for m in "${models[@]}"; do
 	weights="dpq-run -q --layers '/model/layers/*' --storage uint4 --group $group --scale-search mse"
 	in="--hessian $m-hessian.h5 $m.h5"
+	hessian "$m" "$m"
 	step "gar-order -q --group $group $m-hessian.h5 -o $m-order.h5"
-	choose "$m-16" "$m-DPQ" "cat $m.h5"
-	choose "$m-GPTQ" "$m-DPQ" "$weights --reorder none $in"
-	choose "$m-GPTQ-GAR" "$m-DPQ" "$weights --order $m-order.h5 $in"
-	choose "$m-DPQ" "$m-DPQ" "$weights --compute e4m3fn --order $m-order.h5 $in"
+	choose "$m-16" "cat $m.h5"
+	choose "$m-GPTQ" "$weights --reorder none $in"
+	choose "$m-GPTQ-GAR" "$weights --order $m-order.h5 $in"
+	choose "$m-DPQ" "$weights --compute e4m3fn --order $m-order.h5 $in"
 done
 run_steps
 
 rows() {
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_mean\tpaper_mmmu\tpaper_mmbench\tpaper_mathvista\n'
 	for m in "${models[@]}"; do cat <<T; done
-$m	16	16	unquantized	@$m-16	64.58	53.77	81.78	58.20
-$m	16	W4A16	GPTQ	@$m-GPTQ	64.71	52.55	81.27	60.30
-$m	16	W4A16	GPTQ, GAR	@$m-GPTQ-GAR				
-$m	16	W4A8	DPQ	@$m-DPQ	64.58	52.64	81.25	59.86
+$m	16	16	unquantized	@$m-16 $m-DPQ	64.58	53.77	81.78	58.20
+$m	16	W4A16	GPTQ	@$m-GPTQ $m-DPQ	64.71	52.55	81.27	60.30
+$m	16	W4A16	GPTQ, GAR	@$m-GPTQ-GAR $m-DPQ				
+$m	16	W4A8	DPQ	@$m-DPQ $m-DPQ	64.58	52.64	81.25	59.86
 T
 }
 rows | tabulate table1 "$answer_columns" answers

@@ -4,8 +4,9 @@
 # The paper's figure draws three categories of methods; here each is measured, next to round-to-nearest (RTN), which all
 # of them use, with the whole range of a group of 128. Clamping: AWQ's scaling and clipping, and the clipping that
 # OmniQuant learns (dpq-run --scale-search learned). Rotation: QuaRot (hadamard-rotate --seed 1). Sub-branch: FBQuant,
-# of rank in/32 in f16, which costs about one bit. The columns are those of fbquant-table1, whose runs are shared.
-# PTQ_GROUP: another group size. PTQ_LIMIT: only the first tokens of the calibration set.
+# of rank in/32 in f16, which costs about one bit. kl_delta and nll_delta: differences from RTN at the same bits. The
+# other columns are those of fbquant-table1, whose runs are shared. PTQ_GROUP: another group size. PTQ_LIMIT: only the
+# first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"
@@ -27,15 +28,15 @@ run_steps
 
 tabulate figure2 "$columns" row <<'T'
 bits	way	@
-4	RTN	@w4-RTN w4-FBQuant
-4	clamping (AWQ)	@w4-AWQ w4-FBQuant
-4	clamping (OmniQuant)	@w4-OmniQuant w4-FBQuant
-4	rotation (QuaRot)	@w4-QuaRot w4-FBQuant
-4	sub-branch (FBQuant)	@w4-FBQuant w4-FBQuant
-3	RTN	@w3-RTN w3-FBQuant
-3	clamping (AWQ)	@w3-AWQ w3-FBQuant
-3	clamping (OmniQuant)	@w3-OmniQuant w3-FBQuant
-3	rotation (QuaRot)	@w3-QuaRot w3-FBQuant
-3	sub-branch (FBQuant)	@w3-FBQuant w3-FBQuant
+4	RTN	@w4-RTN w4-RTN
+4	clamping (AWQ)	@w4-AWQ w4-RTN
+4	clamping (OmniQuant)	@w4-OmniQuant w4-RTN
+4	rotation (QuaRot)	@w4-QuaRot w4-RTN
+4	sub-branch (FBQuant)	@w4-FBQuant w4-RTN
+3	RTN	@w3-RTN w3-RTN
+3	clamping (AWQ)	@w3-AWQ w3-RTN
+3	clamping (OmniQuant)	@w3-OmniQuant w3-RTN
+3	rotation (QuaRot)	@w3-QuaRot w3-RTN
+3	sub-branch (FBQuant)	@w3-FBQuant w3-RTN
 T
 plot figure2

@@ -12,11 +12,10 @@ set -euo pipefail
 vision "$name" "$@"
 
 for m in "${models[@]}"; do
-	in="--hessian $m-hessian.h5 $m.h5"
-	choose "$m-16" "$m-e2m2" "cat $m.h5"
+	choose "$m-16" "cat $m.h5"
 	for format in int4 int5 nf5 e2m2; do
-		choose "$m-$format" "$m-e2m2" \
-			"dpq-run -q --storage $format --group channel --compensate none --scale-search minmax $in"
+		choose "$m-$format" \
+			"dpq-run -q --storage $format --group channel --compensate none --scale-search minmax $m.h5"
 	done
 done
 run_steps
@@ -24,11 +23,11 @@ run_steps
 rows() {
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_mean\tpaper_mme\n'
 	for m in "${models[@]}"; do cat <<T; done
-$m	16	16	unquantized	@$m-16	76.4	2325.3
-$m	W4A16	W4A16	INT4	@$m-int4	71.4	2248.5
-$m	W5A16	W5A16	INT5	@$m-int5	75.9	2283.6
-$m	W5A16	W5A16	NF5	@$m-nf5	76.2	2313.9
-$m	W5A16	W5A16	E2M2	@$m-e2m2	76.5	2321
+$m	16	16	unquantized	@$m-16 $m-e2m2	76.4	2325.3
+$m	W4A16	W4A16	INT4	@$m-int4 $m-e2m2	71.4	2248.5
+$m	W5A16	W5A16	INT5	@$m-int5 $m-e2m2	75.9	2283.6
+$m	W5A16	W5A16	NF5	@$m-nf5 $m-e2m2	76.2	2313.9
+$m	W5A16	W5A16	E2M2	@$m-e2m2 $m-e2m2	76.5	2321
 T
 }
 rows | tabulate table2 "$answer_columns" answers

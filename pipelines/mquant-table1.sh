@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"
+draws=${PTQ_DRAWS:-1}
 vision mquant "$@"
 
 ways='none-100-all visual-99.999-visual visual-99.9-visual visual-99-visual
@@ -18,20 +19,20 @@ for m in "${models[@]}"; do for way in $ways; do
 	IFS=- read -r clipped percentile modality <<<"$way"
 	rounding "$m-$clipped-$percentile" "$m" --act-mode static-modality --layers "'/model/layers/*'" \
 		--clip "$percentile" --clip-modality "$modality"
-	choose "$m-clip-$clipped-$percentile" "$m-clip-none-100" "cat $m-$clipped-$percentile.h5"
+	choose "$m-clip-$clipped-$percentile" "cat $m-$clipped-$percentile.h5"
 done; done
 run_steps
 
 rows() {
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_textvqa\n'
 	for m in "${models[@]}"; do cat <<T; done
-$m	16	W16A8	none, 100	@$m-clip-none-100	61.2
-$m	16	W16A8	visual, 99.999	@$m-clip-visual-99.999	18.92
-$m	16	W16A8	visual, 99.9	@$m-clip-visual-99.9	
-$m	16	W16A8	visual, 99	@$m-clip-visual-99	
-$m	16	W16A8	text, 99.999	@$m-clip-text-99.999	60.09
-$m	16	W16A8	text, 99.9	@$m-clip-text-99.9	
-$m	16	W16A8	text, 99	@$m-clip-text-99	
+$m	16	W16A8	none, 100	@$m-clip-none-100 $m-clip-none-100	61.2
+$m	16	W16A8	visual, 99.999	@$m-clip-visual-99.999 $m-clip-none-100	18.92
+$m	16	W16A8	visual, 99.9	@$m-clip-visual-99.9 $m-clip-none-100	
+$m	16	W16A8	visual, 99	@$m-clip-visual-99 $m-clip-none-100	
+$m	16	W16A8	text, 99.999	@$m-clip-text-99.999 $m-clip-none-100	60.09
+$m	16	W16A8	text, 99.9	@$m-clip-text-99.9 $m-clip-none-100	
+$m	16	W16A8	text, 99	@$m-clip-text-99 $m-clip-none-100	
 T
 }
 rows | tabulate table1 "$answer_columns" answers

@@ -11,42 +11,37 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"
+draws=${PTQ_DRAWS:-1}
 vision mquant "$@"
 
-ways=(QuaRot QuaRot+MSQ QuaRot+MSQ+LN2RMS MQuant)
 for m in "${models[@]}"; do
 	variants "$m"
 	rounding "$m-msq" "$m" --act-mode static-modality
-	for way in RTN "${ways[@]}"; do
-		choose "$m-W4A8-W4A8-$way" "$m-W4A8-W4A8-MQuant" "$(quantized "$way" "$m" int4 int4)"
+	for way in RTN QuaRot QuaRot+MSQ QuaRot+MSQ+LN2RMS MQuant; do
+		choose "$m-W4A8-W4A8-$way" "$(quantized "$way" "$m" int4 int4)"
 	done
-	choose "$m-step-0" "$m-W4A8-W4A8-RTN" \
-		"$(weights "$m-msq" "$m-hessian" int4 int4 --group channel --compensate none)"
-	for i in 1 2 3; do
-		choose "$m-step-$i" "$m-W4A8-W4A8-${ways[i - 1]}" "$(quantized "${ways[i]}" "$m" int4 int4)"
-	done
+	choose "$m-W4A8-W4A8-RTN+MSQ" "$(weights "$m-msq" "$m-hessian" int4 int4 --group channel --compensate none)"
 done
 run_steps
 
 rows() {
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_textvqa\n'
-	for m in "${models[@]}"; do cat <<T; done
-$m	W4A8	W4A8	QuaRot	@$m-W4A8-W4A8-QuaRot	71.44
-$m	W4A8	W4A8	QuaRot+MSQ	@$m-W4A8-W4A8-QuaRot+MSQ	78.95
-$m	W4A8	W4A8	QuaRot+MSQ+LN2RMS	@$m-W4A8-W4A8-QuaRot+MSQ+LN2RMS	82.48
-$m	W4A8	W4A8	MQuant	@$m-W4A8-W4A8-MQuant	84.32
+	for m in "${models[@]/%/-W4A8-W4A8}"; do cat <<T; done
+${m%%-*}	W4A8	W4A8	QuaRot	@$m-QuaRot $m-MQuant	71.44
+${m%%-*}	W4A8	W4A8	QuaRot+MSQ	@$m-QuaRot+MSQ $m-MQuant	78.95
+${m%%-*}	W4A8	W4A8	QuaRot+MSQ+LN2RMS	@$m-QuaRot+MSQ+LN2RMS $m-MQuant	82.48
+${m%%-*}	W4A8	W4A8	MQuant	@$m-MQuant $m-MQuant	84.32
 T
 }
 rows | tabulate table5 "$answer_columns" answers
-differences() { answers "$@" | cut -f 9,10,13,14; }
 steps() {
 	printf 'model\tpart\t@\n'
-	for m in "${models[@]}"; do
-		printf '%s\tMSQ on RTN\t@%s\n' "$m" "$m-step-0"
-		printf '%s\tMSQ\t@%s\n' "$m" "$m-step-1"
-		printf '%s\tLN2RMS\t@%s\n' "$m" "$m-step-2"
-		printf '%s\tRMS\t@%s\n' "$m" "$m-step-3"
-	done
+	for m in "${models[@]/%/-W4A8-W4A8}"; do cat <<T; done
+${m%%-*}	MSQ on RTN	@$m-RTN+MSQ $m-RTN
+${m%%-*}	MSQ	@$m-QuaRot+MSQ $m-QuaRot
+${m%%-*}	LN2RMS	@$m-QuaRot+MSQ+LN2RMS $m-QuaRot+MSQ
+${m%%-*}	RMS	@$m-MQuant $m-QuaRot+MSQ+LN2RMS
+T
 }
-steps | tabulate steps 'acc_delta acc_delta_se kl_delta kl_delta_se' differences
+steps | tabulate steps 'acc_delta acc_delta_se kl_delta kl_delta_se' answers
 plot table5

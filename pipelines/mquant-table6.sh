@@ -9,6 +9,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"
+draws=${PTQ_DRAWS:-1}
 vision mquant "$@"
 group=${PTQ_GROUP:-128}
 
@@ -17,28 +18,28 @@ for m in "${models[@]}"; do
 	awq_scaled "$m" int8 "$group"
 	awq_scaled "$m" int4 "$group"
 	w=$m-weights gptq=(--group "$group" --reorder none)
-	choose "$w-16" "$w-gptq4" "cat $m.h5"
-	choose "$w-gptq8" "$w-gptq4" "$(weights "$m" "$m-hessian" none int8 "${gptq[@]}")"
-	choose "$w-gptq4" "$w-gptq4" "$(weights "$m" "$m-hessian" none int4 "${gptq[@]}")"
-	choose "$w-awq8" "$w-gptq4" "$(awq "$m" int8 "$group")"
-	choose "$w-awq4" "$w-gptq4" "$(awq "$m" int4 "$group")"
-	choose "$w-mquant4" "$w-gptq4" "$(weights "$m-split" "$m-rotated-hessian" none int4 "${gptq[@]}")"
-	choose "$w-mquant44" "$w-gptq4" "$(weights "$m-split" "$m-rotated-hessian" int4 int4 "${gptq[@]}")"
-	choose "$w-mquant48" "$w-gptq4" "$(quantized MQuant "$m" int4 int4)"
+	choose "$m-16" "cat $m.h5"
+	choose "$w-gptq8" "$(weights "$m" "$m-hessian" none int8 "${gptq[@]}")"
+	choose "$w-gptq4" "$(weights "$m" "$m-hessian" none int4 "${gptq[@]}")"
+	choose "$m-16-W8A16-AWQ" "$(awq "$m" int8 "$group")"
+	choose "$m-16-W4A16-AWQ" "$(awq "$m" int4 "$group")"
+	choose "$w-mquant4" "$(weights "$m-split" "$m-rotated-hessian" none int4 "${gptq[@]}")"
+	choose "$w-mquant44" "$(weights "$m-split" "$m-rotated-hessian" int4 int4 "${gptq[@]}")"
+	choose "$m-W4A8-W4A8-MQuant" "$(quantized MQuant "$m" int4 int4)"
 done
 run_steps
 
 rows() {
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_textvqa\n'
 	for m in "${models[@]}"; do cat <<T; done
-$m	16	16	unquantized	@$m-weights-16	84.43
-$m	16	W8A16	GPTQ	@$m-weights-gptq8	84.33
-$m	16	W4A16	GPTQ	@$m-weights-gptq4	84.18
-$m	16	W8A16	AWQ	@$m-weights-awq8	
-$m	16	W4A16	AWQ	@$m-weights-awq4	83.93
-$m	16	W4A16	MQuant	@$m-weights-mquant4	84.55
-$m	W4A16	W4A16	MQuant	@$m-weights-mquant44	84.70
-$m	W4A8	W4A8	MQuant, a scale a row	@$m-weights-mquant48	84.32
+$m	16	16	unquantized	@$m-16 $m-weights-gptq4	84.43
+$m	16	W8A16	GPTQ	@$m-weights-gptq8 $m-weights-gptq4	84.33
+$m	16	W4A16	GPTQ	@$m-weights-gptq4 $m-weights-gptq4	84.18
+$m	16	W8A16	AWQ	@$m-16-W8A16-AWQ $m-weights-gptq4	
+$m	16	W4A16	AWQ	@$m-16-W4A16-AWQ $m-weights-gptq4	83.93
+$m	16	W4A16	MQuant	@$m-weights-mquant4 $m-weights-gptq4	84.55
+$m	W4A16	W4A16	MQuant	@$m-weights-mquant44 $m-weights-gptq4	84.70
+$m	W4A8	W4A8	MQuant, a scale a row	@$m-W4A8-W4A8-MQuant $m-weights-gptq4	84.32
 T
 }
 rows | tabulate table6 "$answer_columns" answers

@@ -3,9 +3,11 @@
 #
 #	awk -v what=texts -f prompts.awk FILE.jsonl | tr '\036' '\000' | tokenize --null --special --model MODEL
 #	awk -v what=images -f prompts.awk FILE.jsonl
+#	awk -v what=... -f prompts.awk draw=K FILE.jsonl
 #
 # texts: for each question its context, followed by the gold choice and byte 036, which no text contains.
-# images: the names of its images, one per line, in the order of the questions. Locale C: texts are bytes.
+# images: the names of its images, one per line, in the order of the questions. Locale C: texts are bytes. draw: as many
+# of the questions at random, with repetition; the same questions for each K, and for texts and images.
 function fail(what) {
 	what = "prompts.awk: " FILENAME ":" FNR ": " what
 	gsub(/[\001-\037\177]/, "?", what)
@@ -75,8 +77,14 @@ BEGIN {
 	while (!next_is("}")) { name = text(); cut(":"); value(name); if (!next_is("}")) cut(",") }
 	if (!(("choices", list["gold"] + 1) in list) || !("context" in list))
 		fail("is not a question with a context and a gold choice")
-	for (i = 1; what == "images" && i <= list["images"]; i++) print list["images", i]
-	if (what == "texts") printf "%s%s\036", list["context"], list["choices", list["gold"] + 1]
-	written++
+	y = what == "texts" ? list["context"] list["choices", list["gold"] + 1] "\036" : ""
+	for (i = 1; what == "images" && i <= list["images"]; i++) y = y list["images", i] "\n"
+	question[++questions] = y
 }
-END { if (!failed && !written) fail("holds no question") }
+function random(n) { state = 16807 * state % 2147483647; return int(n * state / 2147483647) }
+END {
+	if (!failed && !questions) fail("holds no question")
+	state = 1
+	for (i = draw * questions; i; i--) random(questions)
+	for (i = 1; !failed && i <= questions; i++) printf "%s", question[draw == "" ? i : 1 + random(questions)]
+}

@@ -224,6 +224,7 @@ ok fbquant-figure2 "$top/pipelines/fbquant-figure2.sh" 'my model.h5' 'test it.h5
 t=$(at figure2.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... RTN and three categories, at two widths' "$(rows "$t") $(awk -F '\t' '$8 > 0' "$t" | wc -l)" '10 even 11'
+is '... compared with RTN' "$(awk -F '\t' '$2 == "RTN" { print $12, $13 }' "$t" | sort -u)" '0 0'
 ok fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table1.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
@@ -284,10 +285,13 @@ cp -r "$top/pipelines" "$tmp/eyes"
 ln -s "$tmp/eyes" eyes
 py vision_model "$top/tests/ref/vision"
 v=eyes/data/vlm
-LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" $v/questions.jsonl | tr '\036' '\000' >texts
-ok 'questions as texts, with the right answers' py right_answers
-awk -v what=images -f "$top/pipelines/prompts.awk" $v/questions.jsonl >names
-ok '... and their images' py picture_names
+prompts() { LC_ALL=C awk -v what="$1" -f "$top/pipelines/prompts.awk" ${2:+"draw=$2"} $v/questions.jsonl; }
+for draw in '' 0 1 12; do
+	prompts texts $draw | tr '\036' '\000' >texts
+	prompts images $draw >names
+	ok "questions as texts, with the right answers, and their images${draw:+: draw $draw}" py right_answers $draw
+done
+ok '... draws differ' py draws_differ
 printf '%s\n' '{"context": "\ud83d\ude00\\\u0041\t\/", "gold": 1, "more": [], "choices": ["", "\"b\""]}' >one
 is '... escapes of JSON' \
 	"$(LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" one | od -An -tx1 | tr -d ' \n')" \
@@ -320,18 +324,26 @@ for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table5 mquant-table6
 		($3 != "16") != ($at["kl"] > 0 && $at["kl_se"] > 0) { exit 1 }' "$t"
 done
 is 'GPTQ at 4 bits has no difference from itself' \
-	"$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $6, $7, $13, $14, $17, $18 }' "$(at table6.tsv)")" \
-	'0 0 0 0 0 0'
+	"$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $7, $8, $11, $12 }' "$(at table6.tsv)")" \
+	'0 0 0 0'
 is '... and the table of steps' "$(rows "$(at steps.tsv)")" '4 even'
+ok 'dpq-table1 over two draws' env PTQ_DRAWS=2 PTQ_QUESTIONS=nosuch "$top/pipelines/dpq-table1.sh" \
+	eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
+t=$(find "my results/dpq-table1" -name table1.tsv -newer stamp -exec grep -l kl_delta_df {} +)
+column() { awk -F '\t' -v name="$3" -v way="$2" '
+	NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i } $4 == way { print $c }' "$1"; }
+over=${t%/*}
+is '... calibrated on the questions of each draw, and once for what does not depend on it' \
+	"$(cd "$over" && LC_ALL=C && echo model-16* model-DPQ* model-calib*)" "model-16.record model-16.tsv \
+model-DPQ.draw1.record model-DPQ.draw1.tsv model-DPQ.record model-DPQ.tsv model-calib.draw1.h5 model-calib.h5"
+ok '... the means over draws' awk -v got="$(column "$t" DPQ kl)" -v a="$(cell "$over/model-DPQ.tsv" all kl)" \
+	-v b="$(cell "$over/model-DPQ.draw1.tsv" all kl)" \
+	'BEGIN { e = got - (a + b) / 2; exit !(a > 0 && a != b && e * e < 1e-10 * a * a) }'
+is '... degrees of freedom, and a verdict' "$(column "$t" GPTQ kl_delta_df | grep -c '^[0-9]') \
+$(column "$t" GPTQ kl_delta_separated | grep -c '^yes$\|^no$') $(column "$t" DPQ kl_delta_separated)" '1 1 -'
+ok '... the bars say so' grep -q 'one standard error over 2 draws and questions' "$over/table1.svg"
 is 'two folders of results: of both models and of one model' \
 	"$(find 'my results/mquant' -mindepth 1 -maxdepth 1 | wc -l)" 2
-ok 'easy and hard questions are a third each' awk \
-	-F '\t' \
-	'NR > 1 && !($5 >= 0 && $8 >= 0 && 3 * $11 - $5 - $8 > -1e-4 && 3 * $11 - $5 - $8 < 1.0001) { exit 1 }' \
-	"$(at table2.tsv | grep /mquant/)"
-py groups table >groups.tsv
-awk -v easy=' a b c ' -v hard=' d ' -f "$top/pipelines/lib/answers.awk" groups.tsv >groups
-ok 'means and errors of groups of tasks are over their questions' py groups check <groups
 for p in mquant-table2 dpq-table1; do
 	p=$top/pipelines/$p.sh
 	no 'a model that does not exist' 1 'nosuch: no such file' "$p" nosuch

@@ -3,8 +3,7 @@
 #
 # A line for each plot, with | between: its name, which its table has, too; the script in pipelines/plots, whose name
 # ends in that of the pipeline's table; the model, the groups and the number of tokens; more, with ; between: variables
-# of the script, and NAME.tsv=TABLE for further tables. bars=TEXT: other errors than those of tables that the pipeline
-# makes now.
+# of the script, draws=N for a table of N draws, and NAME.tsv=TABLE for further tables.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 folder=$PWD here=$(realpath ../../pipelines) part=.
@@ -34,22 +33,22 @@ while IFS='|' read -r plot script about more; do
 done <<'T'
 dpq-figure4|dpq-figure4||
 dpq-table1|dpq-table1|data/vlm, groups of 128, 528 questions|
-dpq-table2-prose|dpq-table2|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
-dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over 5 draws and windows
-dpq-table2-gemma3-scaled|dpq-table2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
-dpq-table2-smollm2-rotated|dpq-table2|SmolLM2-135M, rotated, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
-dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 5 draws and windows
-dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|bars=one standard error over 5 draws and windows
-dpq-table3-gemma3-scaled|dpq-table3|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 3 draws and windows
-dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|bars=one standard error over 5 draws and windows
+dpq-table2-prose|dpq-table2|prose, groups of 128, 32640 tokens|draws=5
+dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|draws=5
+dpq-table2-gemma3-scaled|dpq-table2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|draws=3
+dpq-table2-smollm2-rotated|dpq-table2|SmolLM2-135M, rotated, groups of 128, 18 windows of 512 tokens|draws=3
+dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
+dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|draws=5
+dpq-table3-gemma3-scaled|dpq-table3|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|draws=3
+dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
 dpq-table4-prose|dpq-table4|prose, groups of 128, 32640 tokens|
 fbquant-defaults-prose|fbquant-defaults|prose, groups of 128, 32640 tokens|
-fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
+fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|draws=5
 fbquant-figure4|fbquant-figure4|groups of 128, one thread|
 fbquant-figure7|fbquant-figure7|groups of 128, two threads|
 fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|
 fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|
-fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|bars=one standard error over 5 draws and windows
+fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|draws=5
 fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-figure2-gemma3|fpe2m2-figure2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|
@@ -68,14 +67,14 @@ fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
 fpe2m2-table4-smollm2|fpe2m2-table4|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 fpe2m2-table4-gemma3|fpe2m2-table4|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|
 frontier-gemma3|frontier|Gemma 3 270M, groups of 64, 8 windows of 512 tokens|
-frontier-prose|frontier|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
+frontier-prose|frontier|prose, groups of 64, 32640 tokens|draws=3
 frontier-smollm2|frontier|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|
-gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over 5 draws and windows
-gar-keys-gemma3|gar-keys|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|bars=one SE over layers, over 3 draws and windows
-gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|bars=one SE over layers, over 5 draws and windows
-gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
-input-error-prose|input-error|prose, 16320 tokens|bars=one standard error over 3 draws and windows
-mixed-bits-prose|mixed-bits|prose, groups of 64, 32640 tokens|bars=one standard error over 3 draws and windows
+gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|draws=5
+gar-keys-gemma3|gar-keys|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|draws=3
+gar-keys-prose|gar-keys|prose, groups of 32, 16320 tokens|draws=5
+gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|draws=5
+input-error-prose|input-error|prose, 16320 tokens|draws=3
+mixed-bits-prose|mixed-bits|prose, groups of 64, 32640 tokens|draws=3
 mquant-figure1b|mquant-figure1b|data/vlm|
 mquant-tokens|mquant-table9||
 mquant-table1|mquant-table1|data/vlm, 528 questions|
@@ -91,12 +90,12 @@ outliers-prose|outliers|prose, 32640 tokens|
 outliers-smollm2|outliers|SmolLM2-135M, 16384 tokens|
 quarot-prose|quarot|prose, one scale per row, 32640 tokens|
 quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens|
-recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|bars=one SE over layers, over 5 draws and windows
-recipes-gemma3|recipes|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|bars=one SE over layers, over 3 draws and windows
-recipes-prose|recipes|prose, groups of 32, 16320 tokens|bars=one SE over layers, over 5 draws and windows
-recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|bars=one SE over layers, over 5 draws and windows
+recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|draws=5
+recipes-gemma3|recipes|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|draws=3
+recipes-prose|recipes|prose, groups of 32, 16320 tokens|draws=5
+recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|draws=5
 scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|
 sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|
 smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|
-solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|bars=one SE over layers, over 3 draws and windows
+solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|draws=3
 T

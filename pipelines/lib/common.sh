@@ -121,7 +121,7 @@ enter() {	# enter FOLDER SUMS: goes to results/FOLDER/KEY
 	local LC_ALL=C key s
 	if [ "$draws" != 1 ]; then settings+=(PTQ_DRAWS)
 	elif [ "${PTQ_DRAWS:-1}" != 1 ]; then say 'PTQ_DRAWS has no effect here: one draw'; fi
-	[ -n "$questions" ] || [ -z "${PTQ_QUESTIONS-}" ] || say 'PTQ_QUESTIONS has no effect here: no accuracies'
+	[ -n "$questions" ] || [ -z "${PTQ_QUESTIONS-}" ] || say 'PTQ_QUESTIONS has no effect here'
 	key=$({
 		echo "$2"
 		for s in "${settings[@]}"; do printf '%s=%s\0' "$s" "${!s-}"; done

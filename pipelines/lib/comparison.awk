@@ -3,7 +3,8 @@
 #	awk -v columns="NAME ..." -v draws=N -f report.awk -f comparison.awk \
 #		BASE.report BASE.draw1.report ... RUN.report RUN.draw1.report ... RECORDS [ANSWERS]
 #
-# RECORDS and ANSWERS are what eval-compare prints of the records of all draws, and of those of the questions.
+# RECORDS and ANSWERS are what eval-compare prints of the records of all draws, and of those of the questions. draws: 0
+# without reports.
 #
 # output_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T). error_percent: its change from the base's, with
 # the standard error over layers. nll_rise: NLL of the run - NLL of the model. kl: KL divergence from the model.

@@ -6,10 +6,12 @@
 #   draw_steps             for run_steps: makes the steps of all draws from those that were declared
 #   files_of FILE          sets $files: FILE of every draw; $draws times the same if draws do not differ in it
 #
-# With one draw, nothing is changed. With more, a step is made for each draw if its command has `--tokens calib.h5` or
-# a rotation by a seed, or reads a file of such a step. Draw k is the same for all methods. The command of draw k has
+# With one draw, nothing is changed. With more, a step is made for each draw if its command has `--tokens calib.h5`,
+# `calib/questions.jsonl` or a rotation by a seed, or reads a file of such a step. Draw k is the same for all methods.
+# The command of draw k has
 #
 #   --tokens calib.h5 --random-windows K   calibration on other windows of the text; PTQ_LIMIT sets their number
+#   draw=K calib/questions.jsonl           for prompts.awk: other calibration questions
 #   hadamard-rotate --seed N + 1000 K      other signs; dpq-run and fbq-run have the same option
 #   dpq-run --damp 0.01 (1 + K/1000)       other codes of almost equal quality; not with --compensate none
 #   fbq-run --seed K                       another start, if the command has no --seed
@@ -46,6 +48,7 @@ command_in_draw() {
 		rest=${BASH_REMATCH[3]}
 		of=${rest%%['|&']*}	# the other arguments of the tool
 		in_draw "$token" "$k"
+		[ "$token" != calib/questions.jsonl ] || command+="draw=$k "
 		case "$last $tool" in
 			--seed\ hadamard-rotate|--seed\ dpq-run|--seed\ fbq-run) file=$((token + 1000 * k)) ;;
 		esac
@@ -76,8 +79,8 @@ draw_steps() {
 		for i in "${!declared[@]}"; do
 			[ -z "${depends[i]-}" ] || continue
 			of=''
-			[[ ! ${declared[i]} =~ \
-				--tokens\ calib\.h5|(hadamard-rotate|dpq-run|fbq-run)\ [^\|\&]*--seed\  ]] || of=yes
+			[[ ! ${declared[i]} =~ --tokens\ calib\.h5|\ calib/questions ]] || of=yes
+			[[ ! ${declared[i]} =~ (hadamard-rotate|dpq-run|fbq-run)\ [^\|\&]*--seed\  ]] || of=yes
 			words "${declared[i]}"
 			for word in "${words[@]}"; do of+=${drawn[$word]-}; done
 			[ -n "$of" ] || continue

@@ -63,7 +63,7 @@ of_draws() {	# of_draws COLUMNS: sets $every, these columns and those of several
 	done
 }
 comparison() {
-	local run kind files of_run inputs=()
+	local run kind files inputs=()
 	[ -n "${3-}" ] || fail 1 "$2: a line of the table has no base"
 	for run in "$3" "$2"; do
 		[ -e "$run.report" ] || fail 1 "no run is called '$run'"
@@ -71,15 +71,21 @@ comparison() {
 		inputs+=("${files[@]}")
 	done
 	for kind in record ${asked:+answers}; do
-		files_of "$2.$kind"
-		of_run=("${files[@]}")
-		files_of "$3.$kind"
-		# not a step: PTQ_LOG would grow each time
-		PTQ_LOG='' eval-compare -q "${of_run[@]}" "${files[@]}" >"$part/$kind" || return
+		compare_draws $kind "$2" "$3"
 		inputs+=("$part/$kind")
 	done
-	awk -v columns="$1" -v draws="$draws" -v bits="${4-}" -f "$lib/report.awk" -f "$lib/comparison.awk" \
-		"${inputs[@]}"
+	numbers "$1" "$draws" "${inputs[@]}" "bits=${4-}"
+}
+compare_draws() {	# compare_draws KIND RUN BASE: $part/KIND, the comparison of RUN.KIND with BASE.KIND over draws
+	local files of_run
+	files_of "$2.$1"
+	of_run=("${files[@]}")
+	files_of "$3.$1"
+	# not a step: PTQ_LOG would grow each time
+	PTQ_LOG='' eval-compare -q "${of_run[@]}" "${files[@]}" >"$part/$1"
+}
+numbers() {	# numbers COLUMNS REPORTS FILE...: of REPORTS reports of each run, and comparisons
+	awk -v columns="$1" -v draws="$2" -f "$lib/report.awk" -f "$lib/comparison.awk" "${@:3}"
 }
 over_draws() {
 	local files
@@ -119,10 +125,11 @@ described() {	# the group, and the size of the test set
 	echo -n "${n:+, $n}"
 }
 draw() {	# draw NAME FILE: $part/NAME.svg
-	local over=''
-	[ "${draws:-1}" = 1 ] || over="over $draws draws and windows"
-	export part over
-	table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots gnuplot "$here/plots/style.gp" "$2"
+	local before=''
+	[ "${draws:-1}" = 1 ] || before="$draws draws and "
+	export part
+	draws=$before table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots \
+		gnuplot "$here/plots/style.gp" "$2"
 }
 plot() {
 	local of=${about-}

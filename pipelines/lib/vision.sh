@@ -1,23 +1,18 @@
 # shellcheck shell=bash
 # vision.sh -- the start of the tables about vision-language models: MQuant's, and one of DPQ and of FPE2M2
 #
-#   vision FOLDER [MODEL [QUESTIONS [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where M.h5 is the model,
-#                          M-calib.h5 its calibration tokens and M-hessian.h5 their Hessians, for each M of $models:
-#                          pre and post (the embedded models, with norms before and after the encoder's branches),
-#                          or model (MODEL)
+#   vision FOLDER [MODEL [QUESTIONS [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where M.h5 is the model
+#                          and M-calib.h5 its calibration tokens, for each M of $models: pre and post (the embedded
+#                          models, with norms before and after the encoder's branches), or model (MODEL)
 #   hessian M OUT [OPTION...]   OUT-hessian.h5, from OUT.h5 and the calibration tokens of M; OUT-language-hessian.h5
 #                          with OPTIONs
 #   rounding OUT IN OPTION...   OUT.h5: IN.h5 with scales of int8 inputs from the calibration tokens (msq-calib)
 #   weights IN HESSIAN VISUAL LANGUAGE [OPTION]...   the command that prints IN.h5 with the weights of encoder and
 #                          projector in format VISUAL and of the language model in LANGUAGE, both with OPTIONs
-#   choose RUN BASE COMMAND [OPTION...]   the step that evaluates the questions on the model that COMMAND prints:
-#                          RUN.record, and RUN.tsv, compared with M.h5, and with BASE if that is another run;
-#                          OPTIONs are eval-choice's
-#   answers COLUMNS RUN    its numbers in the order of $answer_columns: accuracy on easy questions, its difference from
-#                          BASE and the standard error of the difference over questions; the same for hard questions;
-#                          accuracy on all questions, its standard error, its difference and the error of that; KL of
-#                          the answers from M.h5, its standard error, its difference from BASE, the error of that;
-#                          share of questions with the same answer as M.h5
+#   choose RUN COMMAND [OPTION...]   the step that evaluates the questions on the model that COMMAND prints: RUN.record,
+#                          and RUN.tsv, compared with M.h5; OPTIONs are eval-choice's
+#   answers COLUMNS RUN BASE   the COLUMNS of two runs, by eval-compare from their records; $answer_columns: the usual
+#                          columns: accuracy and KL of the answers from M.h5, and their differences from BASE
 #   variants M             the inputs of the methods, with Hessians: M-smooth (SmoothQuant), M-quarot (the language
 #                          model rotated), M-rotated (also encoder and projector, after ln2rms), M-split (M-rotated
 #                          with columns split by rms-suppress); NAME-static and NAME-msq: with static scales of int8
@@ -27,14 +22,10 @@
 #                          is the last with RMS
 #   awq_scaled M FORMAT GROUP, awq M FORMAT GROUP   the same by AWQ, for the language model alone: the step that makes
 #                          the input, and the command
-#
-# Tasks of questions are easy or hard:
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-easy='glyph colour count side where pair' hard='string faint many more which'
 # shellcheck disable=SC2034
-answer_columns='easy easy_delta easy_delta_se hard hard_delta hard_delta_se acc acc_se acc_delta acc_delta_se
-	kl kl_se kl_delta kl_delta_se agreement'
+answer_columns='acc acc_se acc_delta acc_delta_se kl kl_se kl_delta kl_delta_se'
 of_language="--layers '/model/layers/*'"	# the language model's layers
 
 about_inputs() { cat <<'H'
@@ -44,6 +35,13 @@ norms of its encoder before the branches, post after them. QUESTIONS, CALIBRATIO
 their images in the same folder; calibration tokens are the contexts with the right answers. Without them, or '', those
 of the embedded models. PTQ_TOKENS has no effect. A short run: PTQ_LIMIT=2048 and fewer QUESTIONS. Results are kept in
 PTQ_RESULTS (results), in one folder for each combination of these.
+H
+}
+about_draws() { cat <<'H'
+
+PTQ_DRAWS (1): repeats everything with other calibration questions (as many of CALIBRATION at random, with repetition),
+signs of rotations and damping, the same for all methods. Standard errors are then over draws and questions, and the
+table says which differences are separated.
 H
 }
 prompts() { LC_ALL=C awk -v what="$1" -f "$here/prompts.awk" "$2"; }
@@ -77,6 +75,7 @@ tell_put() {	# prints the same as commands
 vision() {
 	local folder=$1 test calib m i sources=()
 	arguments 3 "${@:2}"
+	questions='' asked=''	# those of PTQ_QUESTIONS
 	model=${operands[0]-}
 	test=${operands[1]:-$here/../data/vlm/questions.jsonl} calib=${operands[2]:-$here/../data/vlm/calibration.jsonl}
 	models=(model) sources=("$model")
@@ -106,7 +105,6 @@ vision() {
 			"tokenize -q --null --special --model $m.h5 -o $m-texts.h5"
 		step "LC_ALL=C awk -v what=images -f prompts.awk calib/questions.jsonl | sed 's|^[^/]|calib/&|' |" \
 			"xargs -d '\n' -x images-import -q --model $m.h5 --tokens $m-texts.h5 -o $m-calib.h5 --"
-		hessian "$m" "$m"
 	done
 }
 hessian() {
@@ -124,6 +122,7 @@ weights() {
 	esac
 }
 variants() {
+	hessian "$1" "$1"
 	step "smooth-scale -q --hessian $1-hessian.h5 $1.h5 -o $1-smooth.h5"
 	step "hadamard-rotate -q --language --seed 1 $1.h5 -o $1-quarot.h5"
 	step "ln2rms -q $1.h5 -o $1-rms.h5"
@@ -155,9 +154,10 @@ awq() {
 	echo -n "dpq-run -q $of_language --storage $2 --group $3 --compensate none --scale-search minmax $1-awq-$2.h5"
 }
 choose() {
-	local paired=" --paired $2.record"
-	[ "$1" != "$2" ] || paired=
-	step "$3 | eval-choice -q --special${4:+ ${*:4}} --questions test/questions.jsonl" \
-		"--reference ${1%%-*}.h5$paired -o $1.record >$1.tsv"
+	step "$2 | eval-choice -q --special${3:+ ${*:3}} --questions test/questions.jsonl --reference ${1%%-*}.h5" \
+		"-o $1.record >$1.tsv"
 }
-answers() { awk -v easy=" $easy " -v hard=" $hard " -f "$lib/answers.awk" "$2.tsv"; }
+answers() {
+	compare_draws record "$2" "$3"
+	numbers "$1" 0 "$part/record"
+}

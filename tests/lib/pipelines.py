@@ -1,9 +1,6 @@
 """pipelines.py -- Python of tests/pipelines.t"""
 
 import json
-import math
-import random
-import sys
 
 import h5py
 import numpy as np
@@ -108,58 +105,25 @@ def vision_model(ref):
     questions("eyes/data/vlm/calibration.jsonl", 2, 3)
 
 
-def mean(x):
-    m = sum(x) / len(x)
-    return m, math.sqrt((sum(v * v for v in x) / len(x) - m * m) / (len(x) - 1)) if len(x) > 1 else math.nan
+def drawn(draw):
+    """The questions, or those of a draw by the generator of Lewis, Goodman and Miller."""
+    q, state = [json.loads(line) for line in open("eyes/data/vlm/questions.jsonl")], 1
+    if draw is None:
+        return q
+    at = []
+    for _ in range((draw + 1) * len(q)):
+        state = 16807 * state % (2**31 - 1)
+        at.append(state * len(q) // (2**31 - 1))
+    return [q[i] for i in at[draw * len(q) :]]
 
 
-def groups(what):
-    """A table of eval-choice over tasks of 1 to 9 questions, and what its groups of tasks come to."""
-    r, all_rows = random.Random(4), []
-
-    tasks = {
-        t: [(r.random() < 0.6, r.choice((-1, 0, 0, 1))) for _ in range(n)]
-        for t, n in dict(a=1, b=5, c=9, d=4, e=2).items()
-    }
-    if what == "table":
-        print(
-            "task",
-            "questions",
-            "acc",
-            "acc_se",
-            "kl",
-            "kl_se",
-            "agreement",
-            "paired_acc_delta",
-            "paired_acc_delta_se",
-            sep="\t",
-        )
-        for t, q in [*tasks.items(), ("all", sum(tasks.values(), []))]:
-            print(
-                t,
-                len(q),
-                *("%.6g" % v for v in (*mean([x for x, _ in q]), 0.5, 0.1, 1, *mean([d for _, d in q]))),
-                sep="\t",
-            )
-    else:
-        got = [float(v) for v in sys.stdin.read().split()]
-        group = lambda names: sum((tasks[t] for t in names), [])
-        want = [
-            v for n in ("abc", "d") for q in [group(n)] for v in (mean([x for x, _ in q])[0], *mean([d for _, d in q]))
-        ]
-        want += [*mean([x for x, _ in group(tasks)]), *mean([d for _, d in group(tasks)]), 0.5, 0.1, 0, 0, 1]
-        assert len(got) == 15 and all(abs(a - b) < 1e-5 for a, b in zip(got, want)), (got, want)
-
-
-def right_answers():
-    want = [
-        (q["context"] + q["choices"][q["gold"]]).encode() + b"\0"
-        for q in map(json.loads, open("eyes/data/vlm/questions.jsonl"))
-    ]
+def right_answers(draw=None):
+    want = [(q["context"] + q["choices"][q["gold"]]).encode() + b"\0" for q in drawn(draw and int(draw))]
     assert open("texts", "rb").read() == b"".join(want)
+    assert open("names").read().splitlines() == sum((q["images"] for q in drawn(draw and int(draw))), [])
 
 
-def picture_names():
-    assert open("names").read().splitlines() == sum(
-        (q["images"] for q in map(json.loads, open("eyes/data/vlm/questions.jsonl"))), []
-    )
+def draws_differ():
+    n, draws = len(drawn(None)), [[q["context"] for q in drawn(k)] for k in range(3)]
+    assert draws[0] != draws[1] != draws[2] != draws[0] and all(1 < len(set(d)) for d in draws)
+    assert all(len(d) == n for d in draws)
