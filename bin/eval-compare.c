@@ -31,11 +31,14 @@ static const struct tool tool = {
 
 int main(int argc, char *argv[])
 {
+	struct selection tasks = { 0 };
 	double confidence;
 	bool json;
 	const struct option_row rows[] = {
 		{ 0, "confidence", OPTION_REAL(&confidence), "P", "two-sided, of separated",
 			.default_value = "0.95", .min = 0.5, .max = 0.999999 },
+		{ 0, "tasks", OPTION_SELECTION(&tasks), "GLOB",
+			"only tasks that match GLOB; !GLOB excludes" },
 		{ 0, "json", OPTION_BOOL(&json), NULL, "print JSON", .neutral = true },
 		{ .type = OPTION_END },
 	};
@@ -51,7 +54,8 @@ int main(int argc, char *argv[])
 		record[i] = part_open(c.operand[i], "result");
 
 	struct output *out = record_open(c.output, NULL);
-	struct table table = compare_table(n / 2, (const struct part *const *)record, confidence);
+	struct table table = compare_table(n / 2, (const struct part *const *)record, &tasks,
+		confidence);
 
 	for (size_t i = 0; i < n; i++) {
 		char *input = xformat("record%zu", i + 1);
@@ -62,6 +66,8 @@ int main(int argc, char *argv[])
 	table_print(&table, json);
 	table_write(&table, out);
 	table_free(&table);
+	selection_warn(&tasks, "tasks", c.operand[0]);
+	selection_free(&tasks);
 	for (size_t i = 0; i < n; i++)
 		part_close(record[i]);
 	free(record);

@@ -17,6 +17,7 @@ group=${PTQ_GROUP:-128}
 for m in "${models[@]}"; do
 	weights="dpq-run -q --layers '/model/layers/*' --storage uint4 --group $group --scale-search mse"
 	in="--hessian $m-hessian.h5 $m.h5"
+	calibration "$m"
 	hessian "$m" "$m"
 	step "gar-order -q --group $group $m-hessian.h5 -o $m-order.h5"
 	choose "$m-16" "cat $m.h5"

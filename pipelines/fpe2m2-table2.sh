@@ -5,7 +5,7 @@
 # Weights of all linear layers of encoder, projector and language model, rounded to nearest with one scale per row,
 # max|w| over the format's largest value. Activations stay in 16 bits. acc_delta and kl_delta are differences from
 # E2M2, paired, with standard errors over questions. paper_mean: the paper's average over five sets of questions about
-# images (Qwen2-VL-7B). paper_mme: its MME score.
+# images (Qwen2-VL-7B). paper_mme: its MME score. CALIBRATION is not read; it only selects the folder of results.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib/vision.sh"
 vision mquant "$@"
 
-for m in "${models[@]}"; do for p in 50 99 99.99; do
+for m in "${models[@]}"; do calibration "$m"; for p in 50 99 99.99; do
 	step "msq-calib -q --act-format int8 --act-mode static-modality --layers '/model/layers/*' --clip $p" \
 		"--tokens $m-calib.h5$limit $m.h5 --report $m-range-$p.report -o $m-range-$p.h5 && rm $m-range-$p.h5"
 done; done

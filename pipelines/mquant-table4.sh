@@ -46,8 +46,11 @@ T
 }
 rows | tabulate table4 "$answer_columns" answers
 plot table4
+where=''
+[ "$draws" = 1 ] || where=' in each draw'
 for m in "${models[@]}"; do
 	awk -v same="$(over_draws "$m-aifs.tsv" all paired_same)" 'BEGIN { exit same != 1 }' ||
 		fail 1 "$m: visual tokens first: another answer to some question, expected the same to all"
-	say "$m: MSQ with visual tokens first: the same answer to all $(cell "$m-aifs.tsv" questions all) questions"
+	all="all $(cell "$m-aifs.tsv" questions all) questions$where"
+	say "$m: MSQ with visual tokens first: the same answer to $all"
 done

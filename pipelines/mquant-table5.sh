@@ -25,22 +25,24 @@ done
 run_steps
 
 rows() {
+	local m w
 	printf 'model\tvisual\tlanguage\tway\t@\tpaper_textvqa\n'
-	for m in "${models[@]/%/-W4A8-W4A8}"; do cat <<T; done
-${m%%-*}	W4A8	W4A8	QuaRot	@$m-QuaRot $m-MQuant	71.44
-${m%%-*}	W4A8	W4A8	QuaRot+MSQ	@$m-QuaRot+MSQ $m-MQuant	78.95
-${m%%-*}	W4A8	W4A8	QuaRot+MSQ+LN2RMS	@$m-QuaRot+MSQ+LN2RMS $m-MQuant	82.48
-${m%%-*}	W4A8	W4A8	MQuant	@$m-MQuant $m-MQuant	84.32
+	for m in "${models[@]}"; do w=$m-W4A8-W4A8; cat <<T; done
+$m	W4A8	W4A8	QuaRot	@$w-QuaRot $w-MQuant	71.44
+$m	W4A8	W4A8	QuaRot+MSQ	@$w-QuaRot+MSQ $w-MQuant	78.95
+$m	W4A8	W4A8	QuaRot+MSQ+LN2RMS	@$w-QuaRot+MSQ+LN2RMS $w-MQuant	82.48
+$m	W4A8	W4A8	MQuant	@$w-MQuant $w-MQuant	84.32
 T
 }
 rows | tabulate table5 "$answer_columns" answers
 steps() {
+	local m w
 	printf 'model\tpart\t@\n'
-	for m in "${models[@]/%/-W4A8-W4A8}"; do cat <<T; done
-${m%%-*}	MSQ on RTN	@$m-RTN+MSQ $m-RTN
-${m%%-*}	MSQ	@$m-QuaRot+MSQ $m-QuaRot
-${m%%-*}	LN2RMS	@$m-QuaRot+MSQ+LN2RMS $m-QuaRot+MSQ
-${m%%-*}	RMS	@$m-MQuant $m-QuaRot+MSQ+LN2RMS
+	for m in "${models[@]}"; do w=$m-W4A8-W4A8; cat <<T; done
+$m	MSQ on RTN	@$w-RTN+MSQ $w-RTN
+$m	MSQ	@$w-QuaRot+MSQ $w-QuaRot
+$m	LN2RMS	@$w-QuaRot+MSQ+LN2RMS $w-QuaRot+MSQ
+$m	RMS	@$w-MQuant $w-QuaRot+MSQ+LN2RMS
 T
 }
 steps | tabulate steps 'acc_delta acc_delta_se kl_delta kl_delta_se' answers

@@ -3,11 +3,11 @@
 #
 #	awk -v what=texts -f prompts.awk FILE.jsonl | tr '\036' '\000' | tokenize --null --special --model MODEL
 #	awk -v what=images -f prompts.awk FILE.jsonl
-#	awk -v what=... -f prompts.awk draw=K FILE.jsonl
+#	awk -v what=texts|images -f prompts.awk draw=K FILE.jsonl
 #
 # texts: for each question its context, followed by the gold choice and byte 036, which no text contains.
-# images: the names of its images, one per line, in the order of the questions. Locale C: texts are bytes. draw: as many
-# of the questions at random, with repetition; the same questions for each K, and for texts and images.
+# images: the names of its images, one per line, in the order of the questions. Locale C: texts are bytes. draw=K: as
+# many questions at random, with repetition. K, from 0 on, determines which: texts and images belong to each other.
 function fail(what) {
 	what = "prompts.awk: " FILENAME ":" FNR ": " what
 	gsub(/[\001-\037\177]/, "?", what)
@@ -58,6 +58,7 @@ function value(to,  n) {
 	if (next_is("\"")) { list[to] = text(); return }
 	if (!next_is("[")) { list[to] = cut("(-?[0-9][0-9.eE+-]*|true|false|null)"); return }
 	cut("\\[")
+	is_array[to] = 1
 	while (!next_is("]")) { list[to, ++n] = text(); if (!next_is("]")) cut(",") }
 	cut("\\]")
 	list[to] = n + 0
@@ -73,18 +74,27 @@ BEGIN {
 /[^ \t\r]/ {
 	rest = $0
 	split("", list)
+	split("", is_array)
 	cut("{")
 	while (!next_is("}")) { name = text(); cut(":"); value(name); if (!next_is("}")) cut(",") }
 	if (!(("choices", list["gold"] + 1) in list) || !("context" in list))
 		fail("is not a question with a context and a gold choice")
+	if ("images" in list && !is_array["images"]) fail("'images' is not an array, expected the names of files")
 	y = what == "texts" ? list["context"] list["choices", list["gold"] + 1] "\036" : ""
 	for (i = 1; what == "images" && i <= list["images"]; i++) y = y list["images", i] "\n"
 	question[++questions] = y
 }
+# a number from 0 to n - 1, by the generator of Lewis, Goodman and Miller
 function random(n) { state = 16807 * state % 2147483647; return int(n * state / 2147483647) }
 END {
 	if (!failed && !questions) fail("holds no question")
 	state = 1
-	for (i = draw * questions; i; i--) random(questions)
-	for (i = 1; !failed && i <= questions; i++) printf "%s", question[draw == "" ? i : 1 + random(questions)]
+	for (i = draw * questions; i >= 0; i--) random(questions)
+	for (i = 1; !failed && i <= questions; i++) {
+		y = question[draw == "" ? i : 1 + random(questions)]
+		printf "%s", y
+		images += what == "images" && y != ""
+	}
+	if (!failed && what == "images" && draw != "" && !images)
+		fail("draw " draw " has no image, expected more questions with images")
 }

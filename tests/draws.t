@@ -167,7 +167,8 @@ echo 'measure hessian dpq-run' >>names.sh
 no 'a run with the name of a file that runs read' 1 'hessian: a run has the name of a file that runs read' \
 	bash ./names.sh m.h5
 for f in "$top"/pipelines/*.sh; do
-	grep -q 'draws=\${PTQ_DRAWS' "$f" && ! grep -q lib/vision.sh "$f" || continue	# those answer questions with images
+	# scripts of vision.sh evaluate questions alone
+	grep -q 'draws=\${PTQ_DRAWS' "$f" && ! grep -q lib/vision.sh "$f" || continue
 	PEERS=/nonexistent "$f" --dry-run >commands 2>err || cat err
 	judged=$(grep -c eval-ppl commands)
 	ok "${f##*/}: each of $judged evaluations has its accuracies" \
@@ -181,7 +182,7 @@ unset PTQ_QUESTIONS
 is '--help names the draws of a pipeline that has them' \
 	"$("$p" --help | grep -c '^PTQ_DRAWS') $("$top/pipelines/outliers.sh" --help | grep -c '^PTQ_DRAWS')" '1 0'
 PTQ_QUESTIONS=questions.jsonl "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
-is '... and no accuracies' "$(head -1 err)" 'outliers: PTQ_QUESTIONS has no effect here'
+is '... PTQ_QUESTIONS has no effect' "$(head -1 err)" 'outliers: PTQ_QUESTIONS has no effect here'
 PTQ_DRAWS=2 "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
 is '... others have one draw, and say so' "$(head -1 err)" 'outliers: PTQ_DRAWS has no effect here: one draw'
 

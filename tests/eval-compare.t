@@ -56,6 +56,20 @@ ok 'one draw: mean and se of eval-ppl --paired' awk -F '\t' 'NR == FNR { v[$1] =
 eval-compare right-?.h5 base-?.h5 >a
 is 'questions: the numbers' "$(cut -f1 a | xargs)" 'number acc acc_norm acc_delta acc_norm_delta'
 ok '... are those of numpy' py questions_as
+eval-compare --tasks 'arc*' right-?.h5 base-?.h5 >a
+ok 'questions of some tasks' py questions_as right base arc
+eval-compare --tasks '!arc*' base-?.h5 right-?.h5 >a
+ok '... without others, names of variable length' py questions_as base right piqa
+warns 'a pattern without a task' "right-1.h5: --tasks 'boolq' matches no task" \
+	eval-compare --tasks boolq --tasks piqa right-?.h5 base-?.h5
+no '... and no other pattern' 1 'right-1.h5: has no question of a task that --tasks selects' \
+	eval-compare --tasks boolq right-1.h5 base-1.h5
+no '... of a text' 1 'hand-1.h5: is of a text, but --tasks needs records of questions' \
+	eval-compare --tasks piqa hand-1.h5 zero.h5
+no '... unknown tasks' 1 'less.h5: /question/task: is missing, expected a dataset' \
+	eval-compare --tasks piqa less.h5 less.h5
+no '... too few' 1 'few-tasks.h5: /question/task: is not 40 texts' eval-compare --tasks piqa few-tasks.h5 few-tasks.h5
+no '... numbers' 1 'numbers.h5: /question/task: is not 40 texts' eval-compare --tasks piqa numbers.h5 numbers.h5
 printf '{"task": "a", "context": "%s", "choices": [" a", " the end", " dog"], "gold": 1}\n' \
 	I We They A The Once >q.jsonl
 model-import -q "$top/data/prose" -o prose.h5

@@ -292,19 +292,27 @@ for draw in '' 0 1 12; do
 	ok "questions as texts, with the right answers, and their images${draw:+: draw $draw}" py right_answers $draw
 done
 ok '... draws differ' py draws_differ
+printf '%s\n' '{"context": "a", "choices": ["b"], "gold": 0}' '{"context": "b", "choices": ["b"], "gold": 0}' >one
+no '... a draw without an image' 1 'draw 3 has no image, expected more' \
+	awk -v what=images -f "$top/pipelines/prompts.awk" draw=3 one
 printf '%s\n' '{"context": "\ud83d\ude00\\\u0041\t\/", "gold": 1, "more": [], "choices": ["", "\"b\""]}' >one
 is '... escapes of JSON' \
 	"$(LC_ALL=C awk -v what=texts -f "$top/pipelines/prompts.awk" one | od -An -tx1 | tr -d ' \n')" \
 	f09f98805c41092f2262221e
 for l in '{"context": "a", "choices": ["b"], "gold": 1}' '{"context": "a", "gold": 0}' '{"context": "a"' '"context"' \
-	'{"context": {}}' '{"context": "\u001e", "choices": ["b"], "gold": 0}'; do
+	'{"context": {}}' '{"context": "a", "choices": ["b"], "gold": 0, "images": null}' \
+	'{"context": "\u001e", "choices": ["b"], "gold": 0}'; do
 	printf '%s\n' "$l" >one
 	no "... a bad line: $l" 1 '^prompts.awk: one:1: ' awk -v what=texts -f "$top/pipelines/prompts.awk" one
 done
 : >one
 no '... an empty file' 1 'holds no question' awk -v what=texts -f "$top/pipelines/prompts.awk" one
-ok 'mquant-table4 on both models, in place of the embedded ones' "$tmp/eyes/pipelines/mquant-table4.sh"
+ok 'mquant-table4 on both models, in place of the embedded ones, over two draws' \
+	env PTQ_DRAWS=2 "$tmp/eyes/pipelines/mquant-table4.sh"
 t=$(at table4.tsv | grep /mquant/)
+is '... the order of tokens changes no answer: compared in each draw' "$(cd "${t%/*}" &&
+	cat .steps/pre-aifs*.key | grep -o -- '--paired [^ ]*' | sort | xargs)" \
+	'--paired pre-W4A8-W4A8-MQuant.draw1.record --paired pre-W4A8-W4A8-MQuant.record'
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... both models, all rows have all columns' \
 	"$(rows "$t" | cut -d' ' -f2) $(cut -f1 "$t" | sort | uniq -c | xargs)" 'even 1 model 6 post 6 pre'
@@ -324,9 +332,13 @@ for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table5 mquant-table6
 		($3 != "16") != ($at["kl"] > 0 && $at["kl_se"] > 0) { exit 1 }' "$t"
 done
 is 'GPTQ at 4 bits has no difference from itself' \
-	"$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $7, $8, $11, $12 }' "$(at table6.tsv)")" \
-	'0 0 0 0'
+	"$(awk -F '\t' '$3 == "W4A16" && $4 == "GPTQ" { print $6, $7, $13, $14, $17, $18 }' "$(at table6.tsv)")" \
+	'0 0 0 0 0 0'
 is '... and the table of steps' "$(rows "$(at steps.tsv)")" '4 even'
+ok 'easy and hard questions are a third each' awk \
+	-F '\t' \
+	'NR > 1 && !($5 >= 0 && $8 >= 0 && 3 * $11 - $5 - $8 > -1e-4 && 3 * $11 - $5 - $8 < 1.0001) { exit 1 }' \
+	"$(at table2.tsv | grep /mquant/)"
 ok 'dpq-table1 over two draws' env PTQ_DRAWS=2 PTQ_QUESTIONS=nosuch "$top/pipelines/dpq-table1.sh" \
 	eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
 t=$(find "my results/dpq-table1" -name table1.tsv -newer stamp -exec grep -l kl_delta_df {} +)
@@ -336,12 +348,15 @@ over=${t%/*}
 is '... calibrated on the questions of each draw, and once for what does not depend on it' \
 	"$(cd "$over" && LC_ALL=C && echo model-16* model-DPQ* model-calib*)" "model-16.record model-16.tsv \
 model-DPQ.draw1.record model-DPQ.draw1.tsv model-DPQ.record model-DPQ.tsv model-calib.draw1.h5 model-calib.h5"
+ok '... by task as well' awk -v got="$(column "$t" DPQ easy)" -v have="$(cut -f1 "$over/model-DPQ.tsv" | xargs)" \
+	-v n="$(awk '$1 ~ /^(glyph|colour|count|side|where|pair)$/ { n += $2; s += $2 * $3 } END { print s / n }' \
+		"$over/model-DPQ.tsv" "$over/model-DPQ.draw1.tsv")" 'BEGIN { exit !(have && (got - n) ^ 2 < 1e-10) }'
 ok '... the means over draws' awk -v got="$(column "$t" DPQ kl)" -v a="$(cell "$over/model-DPQ.tsv" all kl)" \
 	-v b="$(cell "$over/model-DPQ.draw1.tsv" all kl)" \
 	'BEGIN { e = got - (a + b) / 2; exit !(a > 0 && a != b && e * e < 1e-10 * a * a) }'
 is '... degrees of freedom, and a verdict' "$(column "$t" GPTQ kl_delta_df | grep -c '^[0-9]') \
 $(column "$t" GPTQ kl_delta_separated | grep -c '^yes$\|^no$') $(column "$t" DPQ kl_delta_separated)" '1 1 -'
-ok '... the bars say so' grep -q 'one standard error over 2 draws and questions' "$over/table1.svg"
+ok '... the bars say so' grep -q 'one SE over 2 draws and questions' "$over/table1.svg"
 is 'two folders of results: of both models and of one model' \
 	"$(find 'my results/mquant' -mindepth 1 -maxdepth 1 | wc -l)" 2
 for p in mquant-table2 dpq-table1; do

@@ -3,6 +3,7 @@
 #include "base/selection.h"
 #include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/error.h"
 
 void selection_add(struct selection *s, const char *text)
@@ -53,7 +54,8 @@ void selection_warn(const struct selection *s, const char *option, const char *n
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (!s->pattern[i].matched)
-			warn("%s: --%s '%s' matches no layer", name, option, s->pattern[i].text);
+			warn("%s: --%s '%s' matches no %.*s", name, option, s->pattern[i].text,
+				(int)strlen(option) - 1, option);
 }
 
 const char *selection_text(const struct selection *s)

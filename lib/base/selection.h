@@ -26,7 +26,7 @@ void selection_free(struct selection *s);
 bool selection_has(const struct selection *s, const char *path);
 /* Whether a GLOB matches the path. */
 bool selection_names(const struct selection *s, const char *path);
-/* Warns of patterns of `option` that matched none of the paths asked for. name: of the file. */
+/* Warns of patterns of `option`, as layers, that matched none of the paths asked for. name: of the file. */
 void selection_warn(const struct selection *s, const char *option, const char *name);
 /* " that --layers selects", or "" without patterns: for messages that no layer was found. */
 const char *selection_text(const struct selection *s);

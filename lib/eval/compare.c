@@ -75,7 +75,7 @@ struct shape {
 	const struct part *first;
 	struct rows rows;
 	size_t n, windows;		/* targets, windows: a question is a window of one target */
-	int32_t *window;		/* [n] of each target */
+	int32_t *window;		/* [n] of each target; -1: of none */
 	double *targets;		/* [windows] */
 };
 
@@ -102,23 +102,35 @@ static void read_windows(struct shape *s)
 	}
 }
 
-static void read_questions(struct shape *s)
+static void read_questions(struct shape *s, const struct selection *tasks)
 {
-	s->n = s->windows = s->rows.questions;
+	char **task = tasks->n ? part_strings(s->first, "/question/task", s->rows.questions) : NULL;
+
+	s->n = s->rows.questions;
 	s->window = xalloc(s->n, sizeof *s->window);
 	for (size_t i = 0; i < s->n; i++)
-		s->window[i] = (int32_t)i;
+		s->window[i] = !task || selection_has(tasks, task[i]) ? (int32_t)s->windows++ : -1;
+	if (!s->windows)
+		die("%s: has no question of a task that --tasks selects", part_name(s->first));
+	if (task)
+		part_free_names(task, s->n);
 }
 
-static struct shape shape_of(const struct part *first)
+static struct shape shape_of(const struct part *first, const struct selection *tasks)
 {
 	struct shape s = { .first = first, .rows = rows_of(first) };
 
-	(s.rows.questions ? read_questions : read_windows)(&s);
+	if (!s.rows.questions && tasks->n)
+		die("%s: is of a text, but --tasks needs records of questions", part_name(first));
+	if (s.rows.questions)
+		read_questions(&s, tasks);
+	else
+		read_windows(&s);
 	s.targets = xalloc(s.windows, sizeof *s.targets);
 	memset(s.targets, 0, s.windows * sizeof *s.targets);
 	for (size_t i = 0; i < s.n; i++)
-		s.targets[s.window[i]]++;
+		if (s.window[i] >= 0)
+			s.targets[s.window[i]]++;
 	return s;
 }
 
@@ -232,7 +244,8 @@ static void means_of(const struct shape *s, const double x[s->n], const double *
 {
 	memset(d, 0, s->windows * sizeof *d);
 	for (size_t i = 0; i < s->n; i++)
-		d[s->window[i]] += (less ? x[i] - less[i] : x[i]) / s->targets[s->window[i]];
+		if (s->window[i] >= 0)
+			d[s->window[i]] += (less ? x[i] - less[i] : x[i]) / s->targets[s->window[i]];
 }
 
 static struct two_way layout_of(const struct row *row, size_t draws,
@@ -250,14 +263,15 @@ static struct two_way layout_of(const struct row *row, size_t draws,
 	return t;
 }
 
-struct table compare_table(size_t draws, const struct part *const record[2 * draws], double confidence)
+struct table compare_table(size_t draws, const struct part *const record[2 * draws],
+	const struct selection *tasks, double confidence)
 {
 	static const struct table_column columns[] = { { "number", TABLE_TEXT }, { "mean", TABLE_FLOAT },
 		{ "se", TABLE_REAL }, { "df", TABLE_REAL }, { "se_draws", TABLE_REAL },
 		{ "se_windows", TABLE_REAL }, { "quantile", TABLE_REAL }, { "separated", TABLE_TEXT },
 		{ "draws", TABLE_INTEGER }, { "windows", TABLE_INTEGER } };
 	struct table table = { .columns = sizeof columns / sizeof *columns, .column = columns };
-	struct shape s = shape_of(record[0]);
+	struct shape s = shape_of(record[0], tasks);
 
 	for (size_t i = 1; i < 2 * draws; i++)
 		check_record(record[i], &s);

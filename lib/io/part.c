@@ -7,12 +7,14 @@
  */
 #include "io/part.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "base/size.h"
 #include "io/tree.h"
 
 const char *part_name(const struct part *part)
@@ -255,6 +257,42 @@ char *part_string(const struct part *part, const char *path)
 	if (!text)
 		die("%s: %s: is not a string", part->name, path);
 	H5Dclose(ds);
+	return text;
+}
+
+char **part_strings(const struct part *from, const char *path, size_t n)
+{
+	const struct part *part = owner(from, path);
+	hid_t ds = part ? H5Dopen2(part->file, path, H5P_DEFAULT) : -1, t, s;
+	char **text = xalloc(n, sizeof *text), *data;
+	size_t size;
+	bool variable;
+
+	if (ds < 0)
+		die("%s: %s: is missing, expected a dataset", part_name(from), path);
+	t = hdf5_id(H5Dget_type(ds), part->name, path);
+	s = hdf5_id(H5Dget_space(ds), part->name, path);
+	if (H5Tget_class(t) != H5T_STRING || H5Sget_simple_extent_npoints(s) != (hssize_t)n)
+		die("%s: %s: is not %zu texts", part->name, path, n);
+	variable = hdf5_true(H5Tis_variable_str(t), part->name, path);
+	size = H5Tget_size(t);
+	if (size > part->length)
+		die("%s: %s: is longer than the file; the file is damaged", part->name, path);
+	data = xalloc(n, size);
+	if (H5Dread(ds, t, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
+		die("%s: %s: cannot be read; the file is damaged", part->name, path);
+	for (size_t i = 0; i < n; i++) {
+		const char *own = data + i * size, *elsewhere = NULL;
+
+		if (variable)
+			memcpy(&elsewhere, own, sizeof elsewhere);
+		text[i] = variable ? xformat("%s", elsewhere ? elsewhere : "") :
+			xformat("%.*s", (int)min(size, INT_MAX), own);
+	}
+	if (variable)
+		H5Dvlen_reclaim(t, s, H5P_DEFAULT, data);
+	free(data);
+	H5Sclose(s), H5Tclose(t), H5Dclose(ds);
 	return text;
 }
 

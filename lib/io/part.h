@@ -71,6 +71,8 @@ const char *part_kind(const struct part *part);
 char *part_config(const struct part *part);		/* text of /config, or NULL; the caller frees it */
 /* The text of a string dataset, or NULL if the dataset is absent; the caller frees it. */
 char *part_string(const struct part *part, const char *path);
+/* The n texts of a string dataset; part_free_names() them. Fatal error if it is absent or another. */
+char **part_strings(const struct part *part, const char *path, size_t n);
 bool part_has(const struct part *part, const char *path);
 
 /* Calls visit for every path of a group that contains a dataset, in natural order. */

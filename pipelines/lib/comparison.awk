@@ -1,27 +1,27 @@
 # comparison.awk -- the numbers of a run, and their differences from those of the base, another run
 #
-#	awk -v columns="NAME ..." -v draws=N -f report.awk -f comparison.awk \
+#	awk -v columns="NAME ..." -v reports=N -f report.awk -f comparison.awk \
 #		BASE.report BASE.draw1.report ... RUN.report RUN.draw1.report ... RECORDS [ANSWERS]
 #
-# RECORDS and ANSWERS are what eval-compare prints of the records of all draws, and of those of the questions. draws: 0
-# without reports.
+# RECORDS and ANSWERS are what eval-compare prints of the records of all draws, and of those of the questions. reports:
+# the number of reports of each run, 0 without them.
 #
 # output_error: geometric mean over layers of tr(E H E^T)/tr(W H W^T). error_percent: its change from the base's, with
 # the standard error over layers. nll_rise: NLL of the run - NLL of the model. kl: KL divergence from the model.
-# *_delta: run - base. *_se: standard error, over windows and draws. ppl, ppl_16: perplexity of the run and of the
-# model. ppl_rise_percent: rise of the perplexity. bits_a_weight: the variable bits.
+# *_delta: run - base. *_se: standard error, over windows or questions, and draws. ppl, ppl_16: perplexity of the run
+# and of the model. ppl_rise_percent: rise of the perplexity. bits_a_weight: the variable bits.
 #
 # All are means over draws (of logarithms: output errors). *_se of one window: 0. *_df: degrees of freedom of *_se.
 # *_se_draws, *_se_windows: its parts. *_separated: yes, no, or - without a verdict.
 BEGIN { FS = OFS = "\t" }
 FNR == 1 { file++ }
-file <= draws { base[file, $1] = shown($2); next }
-file <= 2 * draws && $1 ~ /^\// && shown($2) > 0 {
-	d = log(shown($2) / base[file - draws, $1])
+file <= reports { base[file, $1] = shown($2); next }
+file <= 2 * reports && $1 ~ /^\// && shown($2) > 0 {
+	d = log(shown($2) / base[file - reports, $1])
 	if (!($1 in change)) layer[++n] = $1
-	change[$1] += d / draws
+	change[$1] += d / reports
 }
-file <= 2 * draws { if ($1 == "all") { error = shown($2); logs += error > 0 ? log(error) / draws : 0 } next }
+file <= 2 * reports { if ($1 == "all") { error = shown($2); logs += error > 0 ? log(error) / reports : 0 } next }
 FNR == 1 { for (i = 1; i <= NF; i++) name[i] = $i; next }
 {
 	for (i = 2; i <= NF; i++)

@@ -7,16 +7,16 @@
 #   files_of FILE          sets $files: FILE of every draw; $draws times the same if draws do not differ in it
 #
 # With one draw, nothing is changed. With more, a step is made for each draw if its command has `--tokens calib.h5`,
-# `calib/questions.jsonl` or a rotation by a seed, or reads a file of such a step. Draw k is the same for all methods.
-# The command of draw k has
+# `prompts.awk calib/questions.jsonl` or a rotation by a seed, or reads a file of such a step. Draw k is the same for
+# all methods. The command of draw k has
 #
 #   --tokens calib.h5 --random-windows K   calibration on other windows of the text; PTQ_LIMIT sets their number
-#   draw=K calib/questions.jsonl           for prompts.awk: other calibration questions
+#   prompts.awk draw=K calib/questions.jsonl   other calibration questions
 #   hadamard-rotate --seed N + 1000 K      other signs; dpq-run and fbq-run have the same option
 #   dpq-run --damp 0.01 (1 + K/1000)       other codes of almost equal quality; not with --compensate none
 #   fbq-run --seed K                       another start, if the command has no --seed
 #
-# and its files have .drawK before their extension, from draw 1 on. Test windows are the same in all draws.
+# and its files have .drawK before their extension, from draw 1 on. Test windows or questions are the same in all draws.
 draws='' declared=()
 declare -A drawn=()
 
@@ -48,7 +48,7 @@ command_in_draw() {
 		rest=${BASH_REMATCH[3]}
 		of=${rest%%['|&']*}	# the other arguments of the tool
 		in_draw "$token" "$k"
-		[ "$token" != calib/questions.jsonl ] || command+="draw=$k "
+		[ "$last $token" != 'prompts.awk calib/questions.jsonl' ] || command+="draw=$k "
 		case "$last $tool" in
 			--seed\ hadamard-rotate|--seed\ dpq-run|--seed\ fbq-run) file=$((token + 1000 * k)) ;;
 		esac
@@ -79,7 +79,7 @@ draw_steps() {
 		for i in "${!declared[@]}"; do
 			[ -z "${depends[i]-}" ] || continue
 			of=''
-			[[ ! ${declared[i]} =~ --tokens\ calib\.h5|\ calib/questions ]] || of=yes
+			[[ ! ${declared[i]} =~ --tokens\ calib\.h5|prompts\.awk\ calib/questions\.jsonl ]] || of=yes
 			[[ ! ${declared[i]} =~ (hadamard-rotate|dpq-run|fbq-run)\ [^\|\&]*--seed\  ]] || of=yes
 			words "${declared[i]}"
 			for word in "${words[@]}"; do of+=${drawn[$word]-}; done

@@ -71,21 +71,24 @@ comparison() {
 		inputs+=("${files[@]}")
 	done
 	for kind in record ${asked:+answers}; do
-		compare_draws $kind "$2" "$3"
+		compare_draws "$kind" "$2" "$3" >"$part/$kind"
 		inputs+=("$part/$kind")
 	done
 	numbers "$1" "$draws" "${inputs[@]}" "bits=${4-}"
 }
-compare_draws() {	# compare_draws KIND RUN BASE: $part/KIND, the comparison of RUN.KIND with BASE.KIND over draws
+# compare_draws KIND RUN BASE [OPTION...]: prints the comparison of RUN.KIND with BASE.KIND over draws
+compare_draws() {
 	local files of_run
 	files_of "$2.$1"
 	of_run=("${files[@]}")
 	files_of "$3.$1"
 	# not a step: PTQ_LOG would grow each time
-	PTQ_LOG='' eval-compare -q "${of_run[@]}" "${files[@]}" >"$part/$1"
+	PTQ_LOG='' eval-compare -q "${@:4}" "${of_run[@]}" "${files[@]}"
 }
-numbers() {	# numbers COLUMNS REPORTS FILE...: of REPORTS reports of each run, and comparisons
-	awk -v columns="$1" -v draws="$2" -f "$lib/report.awk" -f "$lib/comparison.awk" "${@:3}"
+# numbers COLUMNS REPORTS FILE...: prints COLUMNS from REPORTS reports of the base, as many of the run, and tables of
+# eval-compare; bits=N among the files: the column bits_a_weight
+numbers() {
+	awk -v columns="$1" -v reports="$2" -f "$lib/report.awk" -f "$lib/comparison.awk" "${@:3}"
 }
 over_draws() {
 	local files
@@ -125,10 +128,8 @@ described() {	# the group, and the size of the test set
 	echo -n "${n:+, $n}"
 }
 draw() {	# draw NAME FILE: $part/NAME.svg
-	local before=''
-	[ "${draws:-1}" = 1 ] || before="$draws draws and "
 	export part
-	draws=$before table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots \
+	draws=${draws:-1} table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots \
 		gnuplot "$here/plots/style.gp" "$2"
 }
 plot() {

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # vision.sh -- the start of the tables about vision-language models: MQuant's, and one of DPQ and of FPE2M2
 #
-#   vision FOLDER [MODEL [QUESTIONS [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where M.h5 is the model
-#                          and M-calib.h5 its calibration tokens, for each M of $models: pre and post (the embedded
-#                          models, with norms before and after the encoder's branches), or model (MODEL)
+#   vision FOLDER [MODEL [QUESTIONS [CALIBRATION]]]   goes to $work: results/FOLDER/KEY, where M.h5 is the model,
+#                          for each M of $models: pre and post (the embedded models, with norms before and after the
+#                          encoder's branches), or model (MODEL)
+#   calibration M          M-calib.h5, its calibration tokens
 #   hessian M OUT [OPTION...]   OUT-hessian.h5, from OUT.h5 and the calibration tokens of M; OUT-language-hessian.h5
 #                          with OPTIONs
 #   rounding OUT IN OPTION...   OUT.h5: IN.h5 with scales of int8 inputs from the calibration tokens (msq-calib)
@@ -11,21 +12,27 @@
 #                          projector in format VISUAL and of the language model in LANGUAGE, both with OPTIONs
 #   choose RUN COMMAND [OPTION...]   the step that evaluates the questions on the model that COMMAND prints: RUN.record,
 #                          and RUN.tsv, compared with M.h5; OPTIONs are eval-choice's
-#   answers COLUMNS RUN BASE   the COLUMNS of two runs, by eval-compare from their records; $answer_columns: the usual
-#                          columns: accuracy and KL of the answers from M.h5, and their differences from BASE
-#   variants M             the inputs of the methods, with Hessians: M-smooth (SmoothQuant), M-quarot (the language
-#                          model rotated), M-rotated (also encoder and projector, after ln2rms), M-split (M-rotated
-#                          with columns split by rms-suppress); NAME-static and NAME-msq: with static scales of int8
-#                          inputs, one per layer, or in the language model one per modality
+#   answers COLUMNS RUN BASE   the COLUMNS of RUN and of its differences from BASE, by eval-compare over all draws.
+#                          $answer_columns: accuracies on easy, hard and all questions, KL of the answers from M.h5, and
+#                          their differences; agreement: the share of questions with the same answer as M.h5
+#   variants M             M-hessian.h5, and the inputs of the methods, with Hessians: M-smooth (SmoothQuant), M-quarot
+#                          (the language model rotated), M-rotated (also encoder and projector, after ln2rms), M-split
+#                          (M-rotated with columns split by rms-suppress); NAME-static and NAME-msq: with static
+#                          scales of int8 inputs, one per layer, or in the language model one per modality
 #   quantized WAY M VISUAL LANGUAGE   the command that prints M with weights in these formats, one scale per row, and
 #                          int8 inputs, by RTN, SmoothQuant, QuaRot, QuaRot+MSQ, QuaRot+MSQ+LN2RMS or MQuant, which
 #                          is the last with RMS
 #   awq_scaled M FORMAT GROUP, awq M FORMAT GROUP   the same by AWQ, for the language model alone: the step that makes
 #                          the input, and the command
+#
+# Tasks of questions are easy or hard.
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck disable=SC2034	# ${!group}
+easy='glyph colour count side where pair' hard='string faint many more which'
 # shellcheck disable=SC2034
-answer_columns='acc acc_se acc_delta acc_delta_se kl kl_se kl_delta kl_delta_se'
+answer_columns='easy easy_delta easy_delta_se hard hard_delta hard_delta_se acc acc_se acc_delta acc_delta_se
+	kl kl_se kl_delta kl_delta_se agreement'
 of_language="--layers '/model/layers/*'"	# the language model's layers
 
 about_inputs() { cat <<'H'
@@ -69,13 +76,13 @@ tell_put() {	# prints the same as commands
 	printf 'mkdir -p %s\ncp %q %s/questions.jsonl\n' "$1" "$2" "$1"
 	# shellcheck disable=SC2016
 	printf 'to=$PWD/%s; (cd %q; LC_ALL=C awk -v what=images -f %q %q | sed /^[/]/d | sort -u |' \
-		"$1" "$(dirname "$2")" "$here/prompts.awk" "$(basename "$2")"
+		"$1" "$(dirname "$2")" "$here/prompts.awk" "./$(basename "$2")"
 	printf " xargs -r -d '\\\\n' cp --parents -t \"\$to\")\n"
 }
 vision() {
 	local folder=$1 test calib m i sources=()
 	arguments 3 "${@:2}"
-	questions='' asked=''	# those of PTQ_QUESTIONS
+	questions='' asked=''	# PTQ_QUESTIONS has no effect: the questions are an operand
 	model=${operands[0]-}
 	test=${operands[1]:-$here/../data/vlm/questions.jsonl} calib=${operands[2]:-$here/../data/vlm/calibration.jsonl}
 	models=(model) sources=("$model")
@@ -101,11 +108,14 @@ vision() {
 		m=${models[i]}
 		if [ -d "${sources[i]}" ]; then once "$m.h5" model-import "${sources[i]}"
 		else link "$m.h5" "${sources[i]}"; fi
-		step "LC_ALL=C awk -v what=texts -f prompts.awk calib/questions.jsonl | tr '\036' '\000' |" \
-			"tokenize -q --null --special --model $m.h5 -o $m-texts.h5"
-		step "LC_ALL=C awk -v what=images -f prompts.awk calib/questions.jsonl | sed 's|^[^/]|calib/&|' |" \
-			"xargs -d '\n' -x images-import -q --model $m.h5 --tokens $m-texts.h5 -o $m-calib.h5 --"
 	done
+}
+calibration() {
+	step "LC_ALL=C awk -v what=texts -f prompts.awk calib/questions.jsonl | tr '\036' '\000' |" \
+		"tokenize -q --null --special --model $1.h5 -o $1-texts.h5"
+	step "LC_ALL=C awk -v what=images -f prompts.awk calib/questions.jsonl | sed 's|^[^/]|calib/&|' |" \
+		"xargs -d '\n' -s 1000000 -n 1000000 -x" \
+		"images-import -q --model $1.h5 --tokens $1-texts.h5 -o $1-calib.h5 --"
 }
 hessian() {
 	step "hessian-accum -q${3:+ ${*:3}} --tokens $1-calib.h5$limit $2.h5 -o $2${3:+-language}-hessian.h5"
@@ -122,6 +132,7 @@ weights() {
 	esac
 }
 variants() {
+	calibration "$1"
 	hessian "$1" "$1"
 	step "smooth-scale -q --hessian $1-hessian.h5 $1.h5 -o $1-smooth.h5"
 	step "hadamard-rotate -q --language --seed 1 $1.h5 -o $1-quarot.h5"
@@ -158,6 +169,11 @@ choose() {
 		"-o $1.record >$1.tsv"
 }
 answers() {
-	compare_draws record "$2" "$3"
-	numbers "$1" 0 "$part/record"
+	local group tasks=()
+	compare_draws record "$2" "$3" >"$part/record"
+	for group in easy hard; do
+		mapfile -t tasks < <(awk -v of=" ${!group} " 'index(of, " " $1 " ") { print "--tasks=" $1 }' "$2.tsv")
+		[ ${#tasks[@]} = 0 ] || compare_draws record "$2" "$3" "${tasks[@]}" | sed -n "1p; s/^acc/$group/p"
+	done >"$part/groups"
+	numbers "$1" 0 "$part/record" "$part/groups"
 }

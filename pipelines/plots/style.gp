@@ -1,10 +1,10 @@
 # style.gp -- settings of all plots; `plot` (lib/tables.sh) loads it before the script of a plot
 #
 # `plot` sets: table, the table to draw; part, a folder for unfinished files; out, the plot; about, the model, the
-# groups and the number of tokens. A script sets: what, the title; bars, the quantity of the error bars (with draws in
-# the environment: in "over windows" and "over questions" it follows "over"); and H, the height in pixels. Then
-# @begin opens the plot. All plots have the width W. Colours are Okabe and Ito's, each with a point type, so that
-# differences stay visible with colour blindness and on a grey print.
+# groups and the number of tokens. A script sets: what, the title; bars, the quantity of the error bars: of a
+# table of 5 draws "over windows" is drawn as "over 5 draws and windows", and so "over questions"; and H, the height in
+# pixels. Then @begin opens the plot. All plots have the width W. Colours are Okabe and Ito's, each with a point type,
+# so that differences stay visible with colour blindness and on a grey print.
 set encoding utf8; set datafile separator "\t"; set datafile missing "-"; set datafile columnheaders
 env(name) = system("printf %s \"${".name."-}\"")
 table = env("table"); part = env("part"); out = env("out"); about = env("about"); bars = ""
@@ -23,7 +23,8 @@ down(pixels) = 1 - real(pixels) / H
 begin = 'set terminal svg size W,H noenhanced font "sans-serif,14" background "#ffffff"; set output out; '. \
 	'set label 1 what at screen 0.015, screen down(20) left font "sans-serif,16"; '. \
 	'B = bars; A = strstrt(B, "over windows"); '. \
-	'A = A ? A : strstrt(B, "over questions"); if (A) { B = B[1:A + 4].env("draws").B[A + 5:*] }; '. \
+	'A = A ? A : strstrt(B, "over questions"); N = int("0".env("draws")); '. \
+	'if (A && N > 1) { B = B[1:A + 4].N." draws and ".B[A + 5:*] }; '. \
 	'set label 2 about.(strlen(about) && strlen(B) ? "; " : "").(strlen(B) ? "bars: ".B : "") '. \
 	'at screen 0.015, screen down(42) left font "sans-serif,13" tc rgb "#555555"; set tmargin at screen down(64)'
 # the legend of a plot with several panels: name[], with the points of linetypes 1, 2, ...

@@ -19,10 +19,15 @@ def record(path, window, nll, target=None):
             f["window"] = np.array(window, "i4")
 
 
-def questions(path, acc, digest="same"):
+TASKS = np.array(["arc_easy", "arc_challenge", "piqa"])[np.arange(40) % 3]
+
+
+def questions(path, acc, digest="same", tasks=None):
     with create(path, "result") as f:
         if digest:
             f.attrs["questions_sha256"] = digest
+        if tasks is not None:
+            f["question/task"] = tasks
         f["question/acc"] = np.array(acc, "f8")
         f["question/acc_norm"] = 1 - np.array(acc, "f8")
 
@@ -43,11 +48,14 @@ def make():
     record("back.h5", [0, 1, 0, 1, 2, 2], np.zeros(6))
     record("old.h5", None, np.zeros(6))
     for k in 1, 2, 3:
-        questions("right-%d.h5" % k, r.integers(0, 2, 40))
-        questions("base-%d.h5" % k, r.integers(0, 2, 40))
+        # strings of fixed and of variable length
+        questions("right-%d.h5" % k, r.integers(0, 2, 40), tasks=TASKS.astype("S"))
+        questions("base-%d.h5" % k, r.integers(0, 2, 40), tasks=TASKS.astype("O"))
     questions("less.h5", np.zeros(39))
     questions("others.h5", np.zeros(40), "other")
     questions("unknown.h5", np.zeros(40), None)
+    questions("few-tasks.h5", np.zeros(40), tasks=TASKS[:39].astype("S"))
+    questions("numbers.h5", np.zeros(40), tasks=np.arange(40))
 
 
 def another():
@@ -114,18 +122,19 @@ def expected():
     }
 
 
-def questions_as():
+def questions_as(first="right", second="base", begin=""):
     def of(name):
-        return np.array([read(name, k, "question/acc")[0] for k in (1, 2, 3)])
+        return np.array([read(name, k, "question/acc")[0][some] for k in (1, 2, 3)])
 
-    right, base, n = of("right"), of("base"), np.ones(40)
+    some = np.char.startswith(TASKS, begin)
+    right, base, n = of(first), of(second), np.ones(some.sum())
     with open("a") as f:
         rows = {r["number"]: r for r in csv.DictReader(f, delimiter="\t")}
     want = {"acc": right, "acc_delta": right - base, "acc_norm": 1 - right, "acc_norm_delta": base - right}
     for name, d in want.items():
         for column, w in layout(d, n).items():
             assert abs(float(rows[name][column]) - w) <= 1e-5 * abs(w), (name, column)
-        assert rows[name]["windows"] == "40" and rows[name]["draws"] == "3"
+        assert rows[name]["windows"] == str(some.sum()) and rows[name]["draws"] == "3"
 
 
 def student_tail(t, df):

@@ -111,10 +111,10 @@ def drawn(draw):
     if draw is None:
         return q
     at = []
-    for _ in range((draw + 1) * len(q)):
+    for _ in range((draw + 1) * len(q) + 1):
         state = 16807 * state % (2**31 - 1)
         at.append(state * len(q) // (2**31 - 1))
-    return [q[i] for i in at[draw * len(q) :]]
+    return [q[i] for i in at[draw * len(q) + 1 :]]
 
 
 def right_answers(draw=None):
