@@ -49,6 +49,7 @@ fbquant-figure7|fbquant-figure7|groups of 128, two threads|
 fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|
 fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|
 fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|draws=5
+fbquant-table1-smollm2|fbquant-table1|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
 fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|
 fpe2m2-figure2-gemma3|fpe2m2-figure2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|
