@@ -32,7 +32,7 @@ while IFS='|' read -r plot script about more; do
 	(cd "$tmp/$plot" && one "$plot" "$script" "$about" "$more")
 done <<'T'
 dpq-figure4|dpq-figure4||
-dpq-table1|dpq-table1|data/vlm, groups of 128, 528 questions|
+dpq-table1|dpq-table1|data/vlm, groups of 128, 528 questions|draws=5
 dpq-table2-prose|dpq-table2|prose, groups of 128, 32640 tokens|draws=5
 dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|draws=5
 dpq-table2-gemma3-scaled|dpq-table2|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|draws=3
@@ -78,12 +78,12 @@ input-error-prose|input-error|prose, 16320 tokens|draws=3
 mixed-bits-prose|mixed-bits|prose, groups of 64, 32640 tokens|draws=3
 mquant-figure1b|mquant-figure1b|data/vlm|
 mquant-tokens|mquant-table9||
-mquant-table1|mquant-table1|data/vlm, 528 questions|
-mquant-table2|mquant-table2|data/vlm, 528 questions|
+mquant-table1|mquant-table1|data/vlm, 528 questions|draws=5
+mquant-table2|mquant-table2|data/vlm, 528 questions|draws=5
 mquant-table3|mquant-table3|one thread|bytes.tsv=mquant-table3-bytes.tsv
-mquant-table4|mquant-table4|data/vlm, groups of 128, 528 questions|
-mquant-table5|mquant-table5|data/vlm, 528 questions|
-mquant-table6|mquant-table6|data/vlm, groups of 128, 528 questions|
+mquant-table4|mquant-table4|data/vlm, groups of 128, 528 questions|draws=5
+mquant-table5|mquant-table5|data/vlm, 528 questions|draws=5
+mquant-table6|mquant-table6|data/vlm, groups of 128, 528 questions|draws=5
 mquant-table7|mquant-table7|one thread|
 outliers-channels-prose|outliers-channels|prose|
 outliers-channels-smollm2|outliers-channels|SmolLM2-135M|
