@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"
+draws=${PTQ_DRAWS:-1}
 begin "$name" "$@"
 group=${PTQ_GROUP:-128}
 weights="dpq-run --storage uint4 --group $group" tokens="--tokens calib.h5 $window$limit"

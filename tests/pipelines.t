@@ -154,18 +154,19 @@ is '... 16 bits and five more rows, the base without a difference' \
 	"$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $7, $8, $11, $12 }' "$t")" '6 even 0 0 0 0'
 ok dpq-table2 "$top/pipelines/dpq-table2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 is '... one run for each row of the three tables' "$(find 'my results/dpq' -name '*.record' | wc -l) $(rows "$(
-	find 'my results/dpq' -name table2.tsv)")" '17 16 even'
+	find 'my results/dpq' -name table2.tsv)")" '20 19 even'
 ok '... norms after the residual branches' env PTQ_RESULTS=after PTQ_TOKENS=600 \
 	"$top/pipelines/dpq-table2.sh" "$top/tests/ref/gemma3.h5"
-is '... no row of QServe' "$(wc -l <"$(echo after/dpq/*/table2.tsv)") $(grep -c QServe after/dpq/*/table2.tsv)" '16 0'
+is '... and norms of keys: no row of QServe, none of 4-bit keys' "$(wc -l <"$(echo after/dpq/*/table2.tsv)") $(
+	grep -Ec 'QServe|KV4' after/dpq/*/table2.tsv)" '16 0'
 hadamard-rotate -q --seed 1 'my model.h5' -o rotated.h5
-ok '... and a rotated model' env PTQ_RESULTS=rotated PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" rotated.h5
-is '... has none either' "$(wc -l <"$(echo rotated/dpq/*/table2.tsv)") $(
-	grep -c QServe rotated/dpq/*/table2.tsv)" '16 0'
+ok '... a rotated model' env PTQ_RESULTS=rotated PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" rotated.h5
+is '... is not rotated again for QServe' "$(wc -l <"$(echo rotated/dpq/*/table2.tsv)") $(
+	grep -c QServe rotated/dpq/*/table2.tsv) $(grep -c hadamard rotated/dpq/*/.steps/dpq-table2.commands)" '20 2 0'
 model-export -q --to hf 'my model.h5' -o folder 2>/dev/null
 is '... a folder that is not imported yet may have one' \
 	"$(PTQ_RESULTS=folders PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" --dry-run folder 2>/dev/null |
-	grep -c QServe)" 1
+	grep -c -- -QServe)" 2
 ok mquant-table9 "$top/pipelines/mquant-table9.sh"
 t=$(at table9.tsv)
 is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \

@@ -32,9 +32,10 @@ is 'the history of the Hessians' "$(commands 'history of hessian')" 'model-impor
 is 'the ids of the calibration' "$(sed -n '/^calibration$/,/^$/p' text | awk 'NR == 3 { print $2, $3 }')" '0 40'
 ok 'the routers of experts have a row' sh -c "tensor-info $top/tests/ref/mixtral.h5 | grep -q ' routers  *f32'"
 ok 'an encoder' sh -c "tensor-info $top/tests/images/llava.h5 | grep -q '^encoder_hidden  *768\$'"
-for f in llama-gqa:no gemma:no gemma2:yes gemma3:yes opt:no opt-post:yes; do
-	tensor-info "$top/tests/ref/${f%:*}.h5" >text
-	is "${f%:*}: norms after branches" "$(line norms_after_branches text)" "${f#*:}"
+for f in llama-gqa:no:no gemma:no:no gemma2:yes:no gemma3:yes:yes qwen3-window:no:yes opt:no:no opt-post:yes:no; do
+	tensor-info "$top/tests/ref/${f%%:*}.h5" >text
+	is "${f%%:*}: norms after branches, of queries and keys" \
+		"$(line norms_after_branches text):$(line query_key_norms text)" "${f#*:}"
 done
 hadamard-rotate -q --seed 1 "$top/tests/ref/llama-gqa.h5" | rms-suppress -q -o split.h5; info split.h5
 ok 'rotations and split columns' py splits split.h5 said
