@@ -19,10 +19,10 @@ static const struct tool tool = {
 	.operands = "[ITEMS]",
 	.max_operands = 1,
 	.about = "ITEMS is a file of a public set: JSON lines, or for mmlu and ceval also CSV. The result "
-		"has a question per item, for eval-choice, or for eval-generate (gsm8k, gsm8k_cot). "
-		"Prompts are those of lm-evaluation-harness. Tasks: arc_easy, arc_challenge, hellaswag, "
-		"piqa, winogrande, boolq, openbookqa, lambada, mmlu, ceval, gsm8k, gsm8k_cot. The last four "
-		"have --examples, or -n 0.",
+		"has a question per item, for eval-choice, or for eval-generate (lambada_generated, "
+		"gsm8k, gsm8k_cot). Prompts are those of lm-evaluation-harness. Tasks: arc_easy, "
+		"arc_challenge, hellaswag, piqa, winogrande, boolq, openbookqa, lambada, lambada_generated, "
+		"mmlu, ceval, gsm8k, gsm8k_cot. The last four have --examples, or -n 0.",
 	.examples = "  echo '{\"question\": \"Which one is hot?\", \"answerKey\": \"B\", \"choices\":' \\\n"
 		"    '{\"label\": [\"A\", \"B\"], \"text\": [\"ice\", \"fire\"]}}' > items.jsonl\n"
 		"  questions-import --task arc_easy items.jsonl -o questions.jsonl\n"

@@ -3,9 +3,13 @@
 #
 #	awk -f questions.awk FILE.json | questions-import --task arc_easy >questions.jsonl
 #
-# FILE.json: an array of objects with "instruction" ("...question: Q\n\nAnswer1: A Answer2: B ...\n\nAnswer format:
-# answer1/answer2/...") and "answer" ("answer2"), one member per line, as ARC and OpenBookQA are published for
-# instruction tuning. An item has the members of both sets. Escapes in texts are unchanged.
+# FILE.json: an array of objects with "instruction" and "answer" ("answer2", "option2"), one member per line, as ARC,
+# OpenBookQA and WinoGrande are published for instruction tuning:
+#
+#	"...question: Q\n\nAnswer1: A Answer2: B ...\n\nAnswer format: answer1/answer2/..."
+#	"...sentence: S\n\nOption1: A Option2: B Answer format: option1/option2"
+#
+# An item has the members of all these sets. Escapes in texts are unchanged.
 function fail(what) { print "questions.awk: " FILENAME ":" FNR ": " what > "/dev/stderr"; failed = 1; exit 1 }
 function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` becomes the part after it
 	i = index(rest, mark)
@@ -16,22 +20,28 @@ function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` be
 }
 /^[ \t]*"instruction": "/ {
 	rest = $0
-	cut("question: ")
-	question = cut("\\n\\nAnswer1: ")
-	all = cut("\\n\\nAnswer format: ")
+	name = rest ~ /\\n\\nOption1: / ? "Option" : "Answer"
+	cut(name == "Option" ? "sentence: " : "question: ")
+	question = cut("\\n\\n" name "1: ")
+	all = cut((name == "Option" ? "" : "\\n\\n") "Answer format: ")
+	sub(/ $/, "", all)
 	n = split(rest, names, "/")
 	rest = all
-	texts = labels = ""
-	for (k = 2; k <= n; k++) { texts = texts "\"" cut(" Answer" k ": ") "\", "; labels = labels "\"" k - 1 "\", " }
-	texts = texts "\"" rest "\""
-	labels = labels "\"" n "\""
+	texts = labels = options = ""
+	for (k = 1; k <= n; k++) {
+		text = k < n ? cut(" " name k + 1 ": ") : rest
+		texts = texts (k > 1 ? ", " : "") "\"" text "\""
+		labels = labels (k > 1 ? ", " : "") "\"" k "\""
+		options = options "\"option" k "\": \"" text "\", "
+	}
 }
-/^[ \t]*"answer": "answer[0-9]+"/ {
+/^[ \t]*"answer": "(answer|option)[0-9]+"/ {
 	if (texts == "") fail("an answer without a question")
 	match($0, /[0-9]+/)
+	answer = substr($0, RSTART, RLENGTH)
 	printf "{\"question\": \"%s\", \"question_stem\": \"%s\", \"choices\": {\"label\": [%s], \"text\": [%s]}, ",
 		question, question, labels, texts
-	printf "\"answerKey\": \"%s\"}\n", substr($0, RSTART, RLENGTH)
+	printf "\"answerKey\": \"%s\", \"sentence\": \"%s\", %s\"answer\": \"%s\"}\n", answer, question, options, answer
 	texts = ""
 	written++
 }

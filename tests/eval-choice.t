@@ -218,6 +218,18 @@ for task in arc_easy openbookqa; do
 	ok "questions.awk makes items of $task" py items $task
 	ok '... eval-choice reads the questions' eval-choice --questions $task.jsonl $m
 done
+format='Answer format: option1/option2'
+cat >options.json <<J
+[
+    {
+        "instruction": "Fill in. The sentence: An _ is\n it.\n\nOption1: Option2 Option2: b c $format",
+        "answer": "option2"
+    }
+]
+J
+awk -f "$top/pipelines/questions.awk" options.json | questions-import --task winogrande -o winogrande.jsonl
+ok 'questions.awk makes items of winogrande' py options
+ok '... eval-choice reads the question' eval-choice --questions winogrande.jsonl $m
 no '... a file of another kind' 1 'questions.awk: words.jsonl:.: holds no question' \
 	awk -f "$top/pipelines/questions.awk" words.jsonl
 sed 's/Answer2: x/Answer5: x/' task.json >odd.json

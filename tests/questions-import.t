@@ -26,6 +26,8 @@ cp "$tasks/boolq.jsonl" items.jsonl
 made 'BoolQ' boolq boolq
 cp "$tasks/lambada.jsonl" items.jsonl
 made 'LAMBADA' lambada lambada
+made '... with the word as an answer' lambada_generated lambada_generated
+cp got words.jsonl
 cp "$tasks/mmlu.jsonl" items.jsonl
 cp "$tasks/mmlu-examples.jsonl" examples.jsonl
 made 'MMLU: the first examples of the subject' mmlu mmlu -n 2 --examples examples.jsonl
@@ -54,6 +56,7 @@ made '... with the answer of the set in place of a target' gsm8k_cot-answer gsm8
 model-import -q "$top/data/prose" -o prose.h5
 ok 'eval-choice reads them' eval-choice --questions mmlu.jsonl prose.h5
 ok 'eval-generate reads them' eval-generate -q --max 4 --questions gsm8k.jsonl prose.h5
+ok '... and words' eval-generate -q --max 4 --bos yes --questions words.jsonl prose.h5
 ok 'from standard input to standard output' \
 	sh -c 'questions-import --task gsm8k_cot -n 1 --examples examples.jsonl <items.jsonl | cmp - gsm8k.jsonl'
 

@@ -207,6 +207,13 @@ static void read_last_word(struct reading *r)
 	json_object_set_new(r->item, "context", json_stringn(text, n));
 }
 
+/* The same word as an answer. */
+static void read_answer_word(struct reading *r)
+{
+	read_last_word(r);
+	r->answer = xformat("%s", json_string_value(json_array_get(r->choices, 0)));
+}
+
 /* GSM8K: the solution, whose last line is "#### " and the number. */
 static void read_solution(struct reading *r)
 {
@@ -240,6 +247,7 @@ static void read_number(struct reading *r)
 
 static const char *const columns[] = { "question", "A", "B", "C", "D", "answer", NULL };
 static const char *const until[] = { "Question:", "</s>", "<|im_end|>", NULL };
+static const char *const until_line[] = { "\n", NULL };
 static const char *const until_cot[] = { "Q:", "</s>", "<|im_end|>", NULL };
 
 static const struct task tasks[] = {
@@ -254,6 +262,8 @@ static const struct task tasks[] = {
 	{ "boolq", "{passage}\nQuestion: {question}?\nAnswer:", read_no_yes, .gold = "label" },
 	{ "openbookqa", "{question_stem}", read_labelled, .texts = "choices", .gold = "answerKey" },
 	{ "lambada", "{context}", read_last_word, .texts = "text" },
+	{ "lambada_generated", "{context}", read_answer_word, .texts = "text", .match = "exact",
+		.until = until_line },
 	{ "mmlu", "{question:strip}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\nAnswer:", read_letters,
 		.texts = "A B C D", .gold = "answer", .examples = 5, .columns = columns,
 		.description = "The following are multiple choice questions (with answers) about "

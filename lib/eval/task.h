@@ -10,7 +10,8 @@
  *
  * Description and prompt are templates with texts of the item (eval/task_text.h). Choices are members of the
  * item, letters for the texts in the prompt, or fixed words. winogrande has two contexts and one choice,
- * lambada one choice, and gsm8k an answer that is generated.
+ * lambada one choice, and gsm8k an answer that is generated; lambada_generated, which the harness does not
+ * have, is lambada with such an answer.
  *
  * Source: lm-evaluation-harness 0.4.13, lm_eval/tasks, and fewshot_context() in lm_eval/api/task.py. Examples
  * are the first ones of a file, as with the harness's sampler first_n, which mmlu, ceval and gsm8k_cot use.

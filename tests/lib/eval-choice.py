@@ -305,6 +305,13 @@ def equal():
     put("equal.jsonl", [question("t", "Once upon", n * [" a"], n - 1) for n in (2, 3, 20, 600)])
 
 
+def options():
+    """A sentence with two contexts: up to the blank, with either option."""
+    x, = (json.loads(line) for line in open("winogrande.jsonl"))
+    expected = dict(task="winogrande", contexts=["An Option2", "An b c"], choices=[" is\n it."], gold=1)
+    assert {k: x[k] for k in expected} == expected, x
+
+
 def items(task):
     prompt = dict(arc_easy="Question: %s\nAnswer:", openbookqa="%s")[task]
     texts = [' a 5 \u00e9', ' it is Answer 3'], [' w', ' x', ' y']
