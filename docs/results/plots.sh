@@ -47,7 +47,7 @@ fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|draws=5
 fbquant-figure4|fbquant-figure4|groups of 128, one thread|
 fbquant-figure7|fbquant-figure7|groups of 128, two threads|
 fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|
-fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|
+fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|draws=5
 fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|draws=5
 fbquant-table1-smollm2|fbquant-table1|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
 fp4-prose|fp4|prose, groups of 16 or 32, 32640 tokens|
