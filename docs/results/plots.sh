@@ -46,7 +46,7 @@ fbquant-defaults-prose|fbquant-defaults|prose, groups of 128, 32640 tokens|
 fbquant-figure2-prose|fbquant-figure2|prose, groups of 128, 32640 tokens|draws=5
 fbquant-figure4|fbquant-figure4|groups of 128, one thread|
 fbquant-figure7|fbquant-figure7|groups of 128, two threads|
-fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|
+fbquant-overfit-prose|fbquant-overfit|prose, groups of 128, 32640 tokens|draws=5
 fbquant-ranks-prose|fbquant-ranks|prose, groups of 128, 32640 tokens|draws=5
 fbquant-table1-prose|fbquant-table1|prose, groups of 128, 32640 tokens|draws=5
 fbquant-table1-smollm2|fbquant-table1|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
