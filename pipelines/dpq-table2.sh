@@ -5,11 +5,12 @@
 # column orders. For FP8 arithmetic with static activation scales (W4A8): rounding to nearest, naive GPTQ (it
 # compensates only the storage error), and DPQ (it compensates both errors) by each of the three recipes. For int8
 # arithmetic with a scale per row and activations in int8 with a scale per token (W4A8i): QServe (rotation, groups of
-# columns in order of their inputs, integer scales, s8 = max|w|/119, rounding to nearest with scales by output error),
-# QQQ (smoothing, int4, GPTQ that compensates the storage error), naive GPTQ, and DPQ, also with integer scales.
+# columns whose inputs are of similar size, integer scales, s8 = max|w|/119, rounding to nearest with scales by output
+# error), QQQ (smoothing, int4, GPTQ that compensates the storage error), naive GPTQ, and DPQ, also with integer scales.
 # W4A8KV4i: also keys and values in uint4, with one scale and one zero point per head of a token: QServe with
-# SmoothAttention, and DPQ without and with it. A model with norms after its residual branches cannot be rotated and has
-# no QServe. One with norms of queries and keys has no SmoothAttention, and no rows of W4A8KV4i.
+# SmoothAttention, and DPQ without and with it. QServe takes a model that is rotated already as it is. A model with norms
+# after its residual branches cannot be rotated and has no QServe. One with norms of queries and keys has no
+# SmoothAttention, and no rows of W4A8KV4i. A model with LayerNorms is converted by ln2rms first.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
 # from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (others),
 # paired. PTQ_LIMIT: only the first tokens of the calibration set.
@@ -25,22 +26,21 @@ measure W4A8-naive "dpq-run --group $group --compute e4m3fn --compensate storage
 measure W4A8-paper "dpq-run --group $group --compute e4m3fn --order gar.h5 --recipe paper $in"
 measure W4A8-inc "dpq-run --group $group --compute e4m3ieee --order gar.h5 --recipe inc $in"
 int8="--group $group --compute int8 --scale8 channel --pow2-scale no --act-mode dynamic-token"
-# QServe starts from a rotated model
-turned='' without='no row'
-if [ -n "$(fact rotated)" ]; then
-	turned=model h=hessian.h5
-elif [ "$(fact norms_after_branches)" = yes ]; then
-	without=QServe
-else
-	turned=rotated h=rotated-hessian.h5
+without='' rotated=''
+if rotatable; then
+	rotated=rotated h=rotated-hessian.h5
 	step "hadamard-rotate -q --offline --seed 1 model.h5 -o rotated.h5"
 	hessians rotated
+elif [ -n "$(fact rotated)" ]; then
+	rotated=model h=hessian.h5
+else
+	without=QServe
 fi
-if [ -n "$turned" ]; then
+if [ -n "$rotated" ]; then
 	qserve="dpq-run $int8 --scale-dtype u8 --top 119 --saturate 127 --round-first yes --compensate none \
 		--scale-search hessian --order qserve.h5 --hessian $h"
 	step "gar-order -q --order full $h -o qserve.h5"
-	measure W4A8i-QServe "$qserve $turned.h5"
+	measure W4A8i-QServe "$qserve $rotated.h5"
 fi
 step "smooth-scale -q --hessian hessian.h5 model.h5 -o smooth.h5"
 hessians smooth
@@ -50,20 +50,20 @@ measure W4A8i-naive "dpq-run $int8 --compensate storage --order gar.h5 $in"
 measure W4A8i-gar "dpq-run $int8 --order gar.h5 $in"
 measure W4A8i-u8 "dpq-run $int8 --scale-dtype u8 --order gar.h5 $in"
 if [ "$(fact query_key_norms)" = yes ]; then
-	without+='|KV4'
+	without+="${without:+|}KV4"
 else
 	kv='--kv-format uint4' smooth="smooth-scale -q --attention --tokens calib.h5 $window$limit"
 	step "$smooth model.h5 -o keys.h5"
 	measure W4A8KV4i-gar "dpq-run $int8 --order gar.h5 $in" $kv
 	measure W4A8KV4i-keys "dpq-run $int8 --order gar.h5 --hessian hessian.h5 keys.h5" $kv
-	if [ -n "$turned" ]; then
-		step "$smooth $turned.h5 -o qserve-keys.h5"
+	if [ -n "$rotated" ]; then
+		step "$smooth $rotated.h5 -o qserve-keys.h5"
 		measure W4A8KV4i-QServe "$qserve qserve-keys.h5" $kv
 	fi
 fi
 run_steps
 
-sed -E "/$without/d" <<'T' | tabulate table2 "$columns" comparison
+sed -E "${without:+/$without/d}" <<'T' | tabulate table2 "$columns" comparison
 scheme	method	@	paper_accuracy
 W4A16	RTN	@W4A16-RTN W4A16-gar	
 W4A16	GPTQ, none	@W4A16-none W4A16-gar	

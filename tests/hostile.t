@@ -129,9 +129,8 @@ rm -f out/*
 # --- options without effect ---
 history() { h5dump -a /history "$1" | sed -n 's/.*(0): "//p' | sed 's/"$//'; }	# the last command
 warns '--compensate none: options of compensation' \
-	'without effect here: --order, --static-groups, --group-view, --damp .--compensate none.$' \
-	dpq-run --compensate none --group 4 --damp 0.5 --group-view block --static-groups --order nosuch model.h5 \
-	-o out/r
+	'without effect here: --static-groups, --group-view, --damp .--compensate none.$' \
+	dpq-run --compensate none --group 4 --damp 0.5 --group-view block --static-groups model.h5 -o out/r
 is '... are left out of the history' "$(history out/r)" "dpq-run $(cat "$top/VERSION") --group 4 --compensate none"
 ok '... and change nothing' sh -c 'h5diff out/r codes.h5'
 warns '--compute none: options of FP8' '--round-first, --scale8, --top, --saturate .--compute none.; --pow2-scale' \

@@ -287,7 +287,7 @@ enum status job_plan(struct job *j, size_t *index)
 			}
 		adjacent = groups_adjacent(j, order, j->first);
 	}
-	j->moved = !adjacent && !s->static_groups;
+	j->moved = !adjacent && !(solve && s->static_groups);
 	j->late = solve && j->groups > 1 && s->group_view != VIEW_ORIGINAL && !s->static_groups;
 
 	j->live = factor_columns(j->n, j->column, solve ? j->h : NULL, order);

@@ -33,7 +33,7 @@ static const int32_t *order_of(struct quantize *q, struct quantized *t, size_t n
 {
 	const size_t in = t->layer.linear.in;
 
-	if (!t->method->quantizer->takes_order)
+	if (!quantize_takes_order(q, t->method))
 		return NULL;
 	if (q->source.order_name && linear_own_rotation(&t->rotation.in) && !q->warned_order) {
 		warn("%s: %s: the order is of inputs before the rotation; --reorder gar orders the rotated "

@@ -15,16 +15,29 @@ static char *group_name(double group)
 	return group > 0 ? xformat("%g", group) : xformat("%s", group < 0 ? "tensor" : "channel");
 }
 
+static bool is_group_aware(const struct part *order)
+{
+	char *kind = part_text(order, "/", "order");
+	const bool y = kind && !strcmp(kind, "gar");
+
+	free(kind);
+	return y;
+}
+
+bool quantize_takes_order(const struct quantize *q, const struct method *m)
+{
+	return m->quantizer->takes_order &&
+		(m->quantizer->needs_hessian || (q->files.order && !is_group_aware(q->files.order)));
+}
+
 /* A group-aware order fits only the group that it was made for. layer NULL: the method of the options, for
  * all. */
 static void check_order(const struct quantize *q, const struct method *m, const char *layer)
 {
 	const struct part *order = q->files.order;
-	char *kind = part_text(order, "/", "order");
-	const bool gar = kind && !strcmp(kind, "gar");
+	const bool gar = is_group_aware(order);
 	const double group = part_number(order, "/", "group", -2);
 
-	free(kind);
 	if (gar && group < -1)
 		die("%s: has no attribute group, expected one in a group-aware order", part_name(order));
 	if (gar && group != (double)m->solver.group)
@@ -54,14 +67,21 @@ static void check_method(const struct quantize *q, const struct method *m, const
 	if (m->act_mode == INPUT_STATIC_TENSOR && !q->source.name)
 		misuse("static activation scales need --hessian FILE or --sequential, or use "
 			"--act-mode dynamic-token or none%s", of_layer(layer));
-	if (m->quantizer->takes_order && q->files.order)
+	if (quantize_takes_order(q, m) && q->files.order)
 		check_order(q, m, layer);
 }
 
 void quantize_check(struct quantize *q)
 {
-	if (!q->plan->n)
-		check_method(q, plan_method(q->plan, NULL), NULL);
+	const struct method *m;
+
+	if (q->plan->n)
+		return;
+	m = plan_method(q->plan, NULL);
+	check_method(q, m, NULL);
+	if (m->quantizer->takes_order && q->files.order && !quantize_takes_order(q, m))
+		warn("%s: a group-aware order is without effect under --compensate none",
+			part_name(q->files.order));
 }
 
 const struct method *quantize_method(const struct quantize *q, const char *layer)
@@ -76,7 +96,7 @@ const struct method *quantize_method(const struct quantize *q, const char *layer
 void quantize_check_inputs(const struct quantize *q, const struct method *m, const struct layer_ref *layer,
 	const struct second_moments *inputs)
 {
-	if (m->quantizer->takes_order && q->source.order_name && !inputs->order)
+	if (quantize_takes_order(q, m) && q->source.order_name && !inputs->order)
 		die("%s: %s/order: is missing", q->source.order_name, layer->path);
 	if (inputs->hessian && !inputs->cross && quantize_needs_cross(q, layer))
 		die("%s: %s/cross: is missing, expected hessian-accum --pair", q->source.name, layer->path);

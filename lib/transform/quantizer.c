@@ -134,7 +134,8 @@ static void values(const struct quantized *t, double value[COLUMNS])
 #define BY_LDLQ(of) .form = &of, .rotates = true, .max_layers = 1, .report = { &table, &table_experts }, \
 	.check = ldlq_check, .begin = solver_begin, .workspace = ldlq_bytes, .run = ldlq_make, .view = view, \
 	.values = values, .free = solver_free
-#define OF_COLUMNS "order reorder key static-groups group-view paths turns"
+#define OF_COMPENSATION "reorder key static-groups group-view paths turns"
+#define OF_COLUMNS "order " OF_COMPENSATION
 #define OF_SCALES "scale-search round-first scale8"
 #define CODES_OF_SEVERAL(more) { true, OF_COLUMNS " " OF_SCALES " ties" more, \
 	"a storage with codes of several weights" }
@@ -149,10 +150,10 @@ static void values(const struct quantized *t, double value[COLUMNS])
 	.workspace = branch_bytes, .run = branch_make, .view = branch_view, .values = branch_values, \
 	.check_result = branch_check_result, .free = branch_free
 
-#define NO_COMPENSATION { true, OF_COLUMNS " damp solver", "--compensate none" }
-
 const struct quantizer quantizers[] = {
-	{ "rtn", BY_SOLVER(solve), .without_effect = NO_COMPENSATION },
+	/* An order from a file sets only which columns share a group. */
+	{ "rtn", BY_SOLVER(solve), .takes_order = true,
+		.without_effect = { true, OF_COMPENSATION " damp solver", "--compensate none" } },
 	{ "gptq", BY_SOLVER(solve), .needs_hessian = true, .reads_hessian = true, .takes_order = true },
 	{ "qronos", BY_SOLVER(solve_corrected), .needs_hessian = true, .reads_hessian = true,
 		.needs_cross = true, .takes_order = true },

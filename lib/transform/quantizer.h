@@ -69,7 +69,7 @@ struct quantizer {
 	bool needs_hessian;
 	bool reads_hessian;		/* the result depends on a Hessian that exists */
 	bool needs_cross;		/* and cross moments */
-	bool takes_order;
+	bool takes_order;		/* quantize_takes_order() */
 	bool rotates;			/* layers are rotated by default: its codes fit Gaussian weights */
 	bool makes_branch;
 	bool keeps_main;		/* accepts a quantized layer, whose codes are kept */

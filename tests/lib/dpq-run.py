@@ -241,6 +241,23 @@ def alike(one, other):
     print(*differ[:3] or [sum(n.endswith("/codes") for n in a)])
 
 
+def permuted(order, source, target):
+    """A copy of the layer with its columns in this order."""
+    with copied(source, target) as f:
+        f["a/weight"][...] = f["a/weight"][()][:, read(order, "a/order")]
+
+
+def permuted_codes(order, of_order, of_permuted):
+    """The codes of the permuted layer, at their columns in the layer with an order."""
+    o = read(order, "a/order")
+    group = np.empty(len(o), int)
+    group[o] = np.arange(len(o)) // 32
+    assert (read(of_order, "a/group_index") == group).all()
+    assert (read(of_order, "a/codes")[:, o] == read(of_permuted, "a/codes")).all()
+    for member in "a/scale", "a/zero":
+        assert (read(of_order, member) == read(of_permuted, member)).all()
+
+
 def plain(source, target):
     shutil.copy(source, target)
     with h5py.File(source) as q, h5py.File(target, "r+") as f:
