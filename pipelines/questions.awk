@@ -9,7 +9,7 @@
 #	"...question: Q\n\nAnswer1: A Answer2: B ...\n\nAnswer format: answer1/answer2/..."
 #	"...sentence: S\n\nOption1: A Option2: B Answer format: option1/option2"
 #
-# An item has the members of all these sets. Escapes in texts are unchanged.
+# An item of the first form has the members of ARC and OpenBookQA. Escapes in texts are unchanged.
 function fail(what) { print "questions.awk: " FILENAME ":" FNR ": " what > "/dev/stderr"; failed = 1; exit 1 }
 function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` becomes the part after it
 	i = index(rest, mark)
@@ -19,30 +19,41 @@ function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` be
 	return before
 }
 /^[ \t]*"instruction": "/ {
+	if (answers) fail("a question before it has no answer")
 	rest = $0
-	name = rest ~ /\\n\\nOption1: / ? "Option" : "Answer"
-	cut(name == "Option" ? "sentence: " : "question: ")
+	options = rest ~ /Answer format: option1\/option2"/
+	name = options ? "Option" : "Answer"
+	cut(options ? "sentence: " : "question: ")
 	question = cut("\\n\\n" name "1: ")
-	all = cut((name == "Option" ? "" : "\\n\\n") "Answer format: ")
-	sub(/ $/, "", all)
-	n = split(rest, names, "/")
+	all = cut(options ? " Answer format: " : "\\n\\nAnswer format: ")
+	answers = split(rest, names, "/")
 	rest = all
-	texts = labels = options = ""
-	for (k = 1; k <= n; k++) {
-		text = k < n ? cut(" " name k + 1 ": ") : rest
-		texts = texts (k > 1 ? ", " : "") "\"" text "\""
-		labels = labels (k > 1 ? ", " : "") "\"" k "\""
-		options = options "\"option" k "\": \"" text "\", "
-	}
+	for (k = 1; k < answers; k++) text[k] = cut(" " name k + 1 ": ")
+	if (index(rest, " " name answers ": ")) fail("'" name answers ": ' comes twice")
+	text[answers] = rest
 }
-/^[ \t]*"answer": "(answer|option)[0-9]+"/ {
-	if (texts == "") fail("an answer without a question")
+/^[ \t]*"answer": "/ {
+	if (!answers) fail("an answer without a question")
+	if ($0 !~ (options ? "\"option[12]\"" : "\"answer[0-9]+\"")) fail("is no answer of its question")
 	match($0, /[0-9]+/)
 	answer = substr($0, RSTART, RLENGTH)
-	printf "{\"question\": \"%s\", \"question_stem\": \"%s\", \"choices\": {\"label\": [%s], \"text\": [%s]}, ",
-		question, question, labels, texts
-	printf "\"answerKey\": \"%s\", \"sentence\": \"%s\", %s\"answer\": \"%s\"}\n", answer, question, options, answer
-	texts = ""
+	if (options) {
+		printf "{\"sentence\": \"%s\", \"option1\": \"%s\", \"option2\": \"%s\", ", question, text[1], text[2]
+		printf "\"answer\": \"%s\"}\n", answer
+	} else {
+		texts = labels = ""
+		for (k = 1; k <= answers; k++) {
+			texts = texts (k > 1 ? ", " : "") "\"" text[k] "\""
+			labels = labels (k > 1 ? ", " : "") "\"" k "\""
+		}
+		printf "{\"question\": \"%s\", \"question_stem\": \"%s\", ", question, question
+		printf "\"choices\": {\"label\": [%s], \"text\": [%s]}, \"answerKey\": \"%s\"}\n", labels, texts, answer
+	}
+	answers = 0
 	written++
 }
-END { if (!failed && !written) fail("holds no question") }
+END {
+	if (failed) exit 1
+	if (answers) fail("its last question has no answer")
+	if (!written) fail("holds no question")
+}

@@ -230,6 +230,13 @@ J
 awk -f "$top/pipelines/questions.awk" options.json | questions-import --task winogrande -o winogrande.jsonl
 ok 'questions.awk makes items of winogrande' py options
 ok '... eval-choice reads the question' eval-choice --questions winogrande.jsonl $m
+sed 's/"option2"/"answer2"/' options.json >odd.json
+no '... an answer of the other form' 1 'odd.json:4: is no answer of its question' \
+	awk -f "$top/pipelines/questions.awk" odd.json
+sed 's/Option2: b/Option2: x Option2: b/' options.json >odd.json
+no '... an ambiguous option' 1 "odd.json:3: 'Option2: ' comes twice" awk -f "$top/pipelines/questions.awk" odd.json
+grep -v '"answer": "answer2"' task.json >odd.json
+no '... no answer' 1 'odd.json:8: a question before it has no answer' awk -f "$top/pipelines/questions.awk" odd.json
 no '... a file of another kind' 1 'questions.awk: words.jsonl:.: holds no question' \
 	awk -f "$top/pipelines/questions.awk" words.jsonl
 sed 's/Answer2: x/Answer5: x/' task.json >odd.json

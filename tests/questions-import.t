@@ -121,6 +121,8 @@ refused '... that ends in the gap' winogrande "'sentence' has no text after the 
 	'{"sentence": "a _ ", "option1": "x", "option2": "y", "answer": "1"}'
 refused '... with equal options' winogrande "choices 0 and 1 are equal" \
 	'{"sentence": "a _ b", "option1": "x", "option2": "x", "answer": "1"}'
+refused 'LAMBADA whose answer has a line break' lambada_generated "'text' has a line break after its last blank" \
+	'{"text": "a b\nc"}'
 refused 'LAMBADA that ends in a blank' lambada "'text' has no word after its last blank" '{"text": "a b "}'
 refused 'GSM8K without a number' gsm8k "'answer' does not end in '#### ' and a number" \
 	'{"question": "q", "answer": "3"}' -n 0

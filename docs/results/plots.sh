@@ -95,8 +95,8 @@ recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|draws=5
 recipes-gemma3|recipes|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|draws=3
 recipes-prose|recipes|prose, groups of 32, 16320 tokens|draws=5
 recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|draws=5
-scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|
+scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|draws=5
 sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|
-smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|
+smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|draws=5
 solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|draws=3
 T

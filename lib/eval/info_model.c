@@ -44,14 +44,6 @@ static bool norms_after_branches(const struct config *c)
 	return y;
 }
 
-/* Whether the attention norms queries or keys. */
-static bool query_key_norms(const struct config *c)
-{
-	const char *const *norm = config_last(c)->arch->head_norm;
-
-	return norm[0] || norm[1];
-}
-
 /* The value of model_type in a configuration that is not supported. */
 static json_t *unknown_class(const char *text)
 {
@@ -87,7 +79,8 @@ void info_model_begin(struct info *f, const struct part *root)
 		info_set(f->facts, "vocab", info_size(c->vocab));
 		info_set(f->facts, "tied", json_boolean(c->tied));
 		info_set(f->facts, "norms_after_branches", json_boolean(norms_after_branches(c)));
-		info_set(f->facts, "query_key_norms", json_boolean(query_key_norms(c)));
+		info_set(f->facts, "query_key_norms",
+			json_boolean(architecture_norms_heads(config_last(c)->arch)));
 	}
 	if (c && config_encoder(c))
 		set_stack(f->facts, config_encoder(c), "encoder_");

@@ -207,11 +207,13 @@ static void read_last_word(struct reading *r)
 	json_object_set_new(r->item, "context", json_stringn(text, n));
 }
 
-/* The same word as an answer. */
+/* The same word as an answer, which ends at a line break. */
 static void read_answer_word(struct reading *r)
 {
 	read_last_word(r);
 	r->answer = xformat("%s", json_string_value(json_array_get(r->choices, 0)));
+	if (strchr(r->answer, '\n'))
+		die("'%s' has a line break after its last blank, expected a word", r->task->texts);
 }
 
 /* GSM8K: the solution, whose last line is "#### " and the number. */

@@ -271,6 +271,11 @@ const struct architecture architectures[] = {
 	{ .name = NULL },
 };
 
+bool architecture_norms_heads(const struct architecture *a)
+{
+	return a->head_norm[0] || a->head_norm[1];
+}
+
 const struct architecture *architecture_find(const char *model_type, const char *name)
 {
 	for (const struct architecture *a = architectures; a->name; a++)

@@ -183,6 +183,8 @@ struct switch_row {
 /* Ends with a row without a name. */
 extern const struct architecture architectures[];
 
+/* Whether queries or keys have norms. */
+bool architecture_norms_heads(const struct architecture *a);
 /* Finds a row by model_type, as AutoModelForCausalLM does, or, if that is NULL, by the class that saved the
  * model. */
 const struct architecture *architecture_find(const char *model_type, const char *name);

@@ -31,7 +31,7 @@ void smooth_attention_check(const struct config *c, const char *name)
 {
 	const struct architecture *a = config_last(c)->arch;
 
-	if (a->head_norm[0] || a->head_norm[1])
+	if (architecture_norms_heads(a))
 		die("%s: the attention of %s has norms of queries and keys, which would remove the factors; "
 			"expected a model without", name, a->name);
 }
