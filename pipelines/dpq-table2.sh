@@ -8,8 +8,8 @@
 # columns whose inputs are of similar size, integer scales, s8 = max|w|/119, rounding to nearest with scales by output
 # error), QQQ (smoothing, int4, GPTQ that compensates the storage error), naive GPTQ, and DPQ, also with integer scales.
 # W4A8KV4i: also keys and values in uint4, with one scale and one zero point per head of a token: QServe with
-# SmoothAttention, and DPQ without and with it. QServe takes a model that is rotated already as it is. A model with norms
-# after its residual branches cannot be rotated and has no QServe. One with norms of queries and keys has no
+# SmoothAttention, and DPQ without and with it. QServe takes a model that is rotated already as it is. A model with
+# norms after its residual branches cannot be rotated and has no QServe. One with norms of queries and keys has no
 # SmoothAttention, and no rows of W4A8KV4i. A model with LayerNorms is converted by ln2rms first.
 # output_error: tr(E H Eᵀ)/tr(W H Wᵀ), geometric mean over layers. kl and nll_rise: KL divergence and rise of the NLL
 # from the unquantized model. kl_delta and nll_delta: differences from GPTQ, gar (W4A16) and from DPQ, gar (others),

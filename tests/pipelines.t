@@ -10,7 +10,7 @@ cd "$odd" || exit 1
 cp "$top/tests/ref/llama-gqa.h5" 'my model.h5'
 py make
 export PTQ_RESULTS='my results' PTQ_GROUP=16
-makes() { ok "$@"; grep 'without effect' ok.err >>"$tmp/effects"; }	# a pipeline
+run() { ok "$@"; grep 'without effect' ok.err >>"$tmp/effects"; }	# a pipeline
 at() { find 'my results' -name "$1"; }
 cell() {
 	awk -F '\t' -v row="$2" -v name="$3" \
@@ -20,7 +20,7 @@ rows() { awk -F '\t' 'NR == 1 { n = NF } NF != n { bad = 1 } END { print NR - 1,
 for p in fpe2m2-figure3 fpe2m2-figure9 fpe2m2-table1 fpe2m2-table3 fpe2m2-table4 fpe2m2-figure2; do
 	each=
 	[ $p = fpe2m2-figure2 ] && each='xargs -P 2 -d \n -n 1 sh -c'	# one line per shell, two shells at a time
-	makes "$p" env PTQ_EACH="$each" "$top/pipelines/$p.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+	run "$p" env PTQ_EACH="$each" "$top/pipelines/$p.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 	t=$(at "${p#fpe2m2-}.tsv")
 	case $p in
 		*table[13]) ok '... has its table' test -s "$t" ;;	# four rows, which need no plot
@@ -44,7 +44,7 @@ is 'INT5 is compared with E2M2, by windows' \
 		awk '$1 == "kl_delta" { print $3 }')"
 is 'E2M1 is the best format up to 0.384' "$(cell "$(at figure3.tsv)" 4 best_to)" 0.384118
 is '36 runs' "$(rows "$(at figure2.tsv)")" '36 even'
-makes dpq-table4 "$top/pipelines/dpq-table4.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run dpq-table4 "$top/pipelines/dpq-table4.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table4.tsv | grep /dpq/)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... one row per scheme and order' "$(rows "$t")" '6 even'
@@ -52,7 +52,7 @@ is '... the base has no difference from itself' \
 	"$(awk -F '\t' '$2 == "gar" { print $6, $7, $10, $11 }' "$t" | sort -u)" '0 0 0 0'
 ok '... other rows have differences and errors' \
 	awk -F '\t' 'NR > 1 && $2 == "none" && !($4 > 0 && $5 > 0 && $7 > 0 && $9 > 0 && $11 > 0) { exit 1 }' "$t"
-makes dpq-figure4 "$top/pipelines/dpq-figure4.sh"
+run dpq-figure4 "$top/pipelines/dpq-figure4.sh"
 t=$(at figure4.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... equal to docs/results/dpq-figure4.tsv' "$(cat "$t")" "$(cat "$top/docs/results/dpq-figure4.tsv")"
@@ -70,13 +70,13 @@ done
 SH
 printf '#!/bin/sh\nprintf "peak-f32\\tours\\t400\\n"\n' >programs/kernels
 chmod +x programs/products programs/kernels
-makes fpe2m2-figure7 env PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
+run fpe2m2-figure7 env PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
 t=$(at figure7.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... 33 rows' "$(rows "$t")" '33 even'
 is '... speed relative to fp16, operations per second and per byte' \
 	"$(cell "$t" e2m2 times_fp16) $(cell "$t" e2m2 gflops) $(cell "$t" e2m2 flops_a_byte)" '2 50 3.846'
-makes '... measured with other settings' env PTQ_RUNS=2 PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
+run '... measured with other settings' env PTQ_RUNS=2 PTQ_PRODUCTS=programs/products "$top/pipelines/fpe2m2-figure7.sh"
 is '... which does not replace the first result' "$(at figure7.tsv | wc -l)" 2
 cat >programs/branches <<'SH'
 #!/bin/sh
@@ -93,7 +93,7 @@ esac; done
 SH
 chmod +x programs/branches
 for p in fbquant-figure4 fbquant-figure7; do
-	makes $p env PTQ_BRANCHES=programs/branches "$top/pipelines/$p.sh"
+	run $p env PTQ_BRANCHES=programs/branches "$top/pipelines/$p.sh"
 	t=$(find "my results/$p" -name "${p#*-}.tsv")
 	ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 	is '... all rows have all columns' "$(rows "$t")" "$([ $p = fbquant-figure4 ] && echo 6 || echo 7) even"
@@ -126,7 +126,7 @@ esac | tr ' ' '\t'
 SH
 chmod +x programs/modality
 for p in mquant-table3 mquant-table7; do
-	makes $p env PTQ_MODALITY=programs/modality "$top/pipelines/$p.sh"
+	run $p env PTQ_MODALITY=programs/modality "$top/pipelines/$p.sh"
 	t=$(find "my results/$p" -name "${p#*-}.tsv")
 	ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 	is '... all rows have all columns' "$(rows "$t")" "$([ $p = mquant-table3 ] && echo 16 || echo 14) even"
@@ -145,15 +145,15 @@ is '... memory: a third of 14.2 GiB is left' \
 no 'a measuring program that does not exist' 1 '^mquant-table7: .*nosuch: is not there: make bench builds it' \
 	env PTQ_MODALITY=nosuch "$top/pipelines/mquant-table7.sh"
 touch stamp; sleep 0.1
-makes 'a second run' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run 'a second run' "$top/pipelines/fpe2m2-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 is '... quantizes nothing' "$(find 'my results' -name '*channel.*' -newer stamp)" ''
 
-makes dpq-table3 "$top/pipelines/dpq-table3.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run dpq-table3 "$top/pipelines/dpq-table3.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table3.tsv | grep dpq)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... 16 bits and five more rows, the base without a difference' \
 	"$(rows "$t") $(awk -F '\t' '$1 == "W4A8" && $2 == "gar" { print $7, $8, $11, $12 }' "$t")" '6 even 0 0 0 0'
-makes dpq-table2 "$top/pipelines/dpq-table2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run dpq-table2 "$top/pipelines/dpq-table2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 is '... one run for each row of the three tables' "$(find 'my results/dpq' -name '*.record' | wc -l) $(rows "$(
 	find 'my results/dpq' -name table2.tsv)")" '20 19 even'
 ok '... norms after the residual branches' env PTQ_RESULTS=after PTQ_TOKENS=600 \
@@ -161,29 +161,29 @@ ok '... norms after the residual branches' env PTQ_RESULTS=after PTQ_TOKENS=600 
 is '... and norms of keys: no row of QServe, none of 4-bit keys' "$(wc -l <"$(echo after/dpq/*/table2.tsv)") $(
 	grep -Ec 'QServe|KV4' after/dpq/*/table2.tsv)" '16 0'
 hadamard-rotate -q --seed 1 'my model.h5' -o rotated.h5
-makes '... a rotated model' env PTQ_RESULTS=rotated PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" rotated.h5
+run '... a rotated model' env PTQ_RESULTS=rotated PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" rotated.h5
 is '... is not rotated again for QServe' "$(wc -l <"$(echo rotated/dpq/*/table2.tsv)") $(
 	grep -c QServe rotated/dpq/*/table2.tsv) $(grep -c hadamard rotated/dpq/*/.steps/dpq-table2.commands)" '20 2 0'
 model-export -q --to hf 'my model.h5' -o folder 2>/dev/null
 is '... a folder that is not imported yet may have one' \
 	"$(PTQ_RESULTS=folders PTQ_TOKENS=600 "$top/pipelines/dpq-table2.sh" --dry-run folder 2>/dev/null |
 	grep -c -- -QServe)" 2
-makes mquant-table9 "$top/pipelines/mquant-table9.sh"
+run mquant-table9 "$top/pipelines/mquant-table9.sh"
 t=$(at table9.tsv)
 is '... five models, next to the numbers of the paper' "$(rows "$t") $(cell "$t" qwen2-vl-7b paper_visual_operations)" \
 	'5 even 1.31'
 ok '... and the plot of tokens' test -s "${t%table9.tsv}tokens.svg"
-makes input-error "$top/pipelines/input-error.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run input-error "$top/pipelines/input-error.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at input-error.tsv)
 is '... three methods by two calibrations, in five formats' "$(rows "$t")" '30 even'
-makes quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run quarot "$top/pipelines/quarot.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at quarot.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... five methods in each scheme' "$(rows "$t")" '20 even'
 ok '... rounded keys change the result' awk \
 	-F '\t' \
 	'{ kl[$1 $2] = $4 } END { exit !(kl["W4A4KV4QuaRot"] > 0 && kl["W4A4KV4QuaRot"] != kl["W4A4QuaRot"]) }' "$t"
-makes outliers "$top/pipelines/outliers.sh" 'my model.h5' '' 'calibrate it.h5'
+run outliers "$top/pipelines/outliers.sh" 'my model.h5' '' 'calibrate it.h5'
 t=$(at outliers.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... four methods for seven kinds of layers, which are all layers' \
@@ -197,13 +197,13 @@ ok '... the channels of one weight, in three ways, and their plot' \
 	x "$c"
 ok '... and the difference of each --check' \
 	awk -F '\t' 'NR > 1 && !($2 > 0 && $2 < 1e-3) { exit 1 } END { exit NR != 4 }' "$(at check.tsv)"
-makes mquant-table8 env PTQ_DRAWS=2 "$top/pipelines/mquant-table8.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run mquant-table8 env PTQ_DRAWS=2 "$top/pipelines/mquant-table8.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table8.tsv)
 is '... QuaRot, and QuaRot with suppression' "$(rows "$t")" '2 even'
 is '... in two rotations' "$(for q in quarot.h5 quarot.draw1.h5; do sha256sum <"${t%/*}/$q"; done | sort -u | wc -l)" 2
 ok '... whose difference has a verdict' sh -c 'case $1 in yes|no) ;; *) exit 1 ;; esac' sh \
 	"$(cell "$t" RMS kl_delta_separated)"
-makes mquant-weights "$top/pipelines/mquant-weights.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run mquant-weights "$top/pipelines/mquant-weights.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at weights.tsv)
 is '... three methods at two widths, compared with GPTQ' \
 	"$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" { print $5, $6 }' "$t" | sort -u)" '6 even 0 0'
@@ -213,7 +213,7 @@ ok '... 4 bits are worse than 8, and no method equals another' awk -F '\t' \
 is '... norms after the residual branches: no MQuant' "$(PTQ_RESULTS=after PTQ_TOKENS=600 \
 	"$top/pipelines/mquant-weights.sh" "$top/tests/ref/gemma3.h5" >/dev/null 2>&1
 	cut -f 2 after/mquant-weights/*/weights.tsv | sort -u | paste -sd ' ')" 'AWQ GPTQ way'
-makes frontier env PEERS=/nonexistent PTQ_CTX=64 PTQ_TOKENS=640 PTQ_RESULTS=all "$top/pipelines/frontier.sh" 'my model.h5'
+run frontier env PEERS=/nonexistent PTQ_CTX=64 PTQ_TOKENS=640 PTQ_RESULTS=all "$top/pipelines/frontier.sh" 'my model.h5'
 t=$(find all -name frontier.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... one row for each run' "$(rows "$t")" '123 even'
@@ -222,12 +222,12 @@ is '... no plan has more bits than GPTQ' "$(awk -F '\t' '
 	$1 == "gptq" { bits[$2, $3] = $at["bits_a_weight"] }
 	$1 ~ /plan$/ { rows++; over += $at["bits_a_weight"] > bits[$2, $3] + 2e-5 }
 	END { print rows, over + 0 }' "$t")" '18 0'
-makes fbquant-figure2 "$top/pipelines/fbquant-figure2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run fbquant-figure2 "$top/pipelines/fbquant-figure2.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at figure2.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... RTN and three categories, at two widths' "$(rows "$t") $(awk -F '\t' '$8 > 0' "$t" | wc -l)" '10 even 11'
 is '... compared with RTN' "$(awk -F '\t' '$2 == "RTN" { print $12, $13 }' "$t" | sort -u)" '0 0'
-makes fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run fbquant-table1 "$top/pipelines/fbquant-table1.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at table1.tsv | grep fbquant)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... fifteen methods at two widths, compared with FBQuant' \
@@ -236,7 +236,7 @@ ok '... bits include branches' awk -F '\t' \
 	'{ b[$1 $2] = $3 }
 	END { exit !(b["3FBQuant"] > b["3RTN"] + 0.4 &&
 		b["3FBQuant"] == b["3EoRA"] && b["4RTN"] > b["3RTN"] + 1) }' "$t"
-makes fbquant-ranks env PTQ_RANKS='1 4' "$top/pipelines/fbquant-ranks.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run fbquant-ranks env PTQ_RANKS='1 4' "$top/pipelines/fbquant-ranks.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at ranks.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... three methods at two ranks, int8, four of GPTQ' "$(rows "$t")" '11 even'
@@ -250,29 +250,29 @@ no 'fp4 with a width that blocks do not divide' 1 'mlp/down_proj: .*44.*32|44.*1
 	"$1" "my model.h5" "test it.h5" "calibrate it.h5" 2>&1 >/dev/null | { grep ^hadamard-rotate >&2; }' \
 	x "$top/pipelines/fp4.sh"
 py more_inputs
-makes fp4 "$top/pipelines/fp4.sh" 'wide model.h5' 'test it.h5' 'calibrate it.h5'
+run fp4 "$top/pipelines/fp4.sh" 'wide model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at fp4.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... four formats with four methods, compared with those without a Hadamard matrix' \
 	"$(rows "$t") $(awk -F '\t' '$2 == "GPTQ" || $2 == "RTN" { print $7, $8 }' "$t" | sort -u)" '16 even 0 0'
 is '... and their bits' "$(cell "$t" MXFP4 bits) $(cell "$t" E2M1 bits) $(cell "$t" int4 bits)" '4.25 4.5 4.5'
-makes smoothquant "$top/pipelines/smoothquant.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run smoothquant "$top/pipelines/smoothquant.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at smoothquant.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... four ways to round activations at five strengths' \
 	"$(rows "$t") $(awk -F '\t' '$2 == "0.5" { print $5, $6 }' "$t" | sort -u)" '20 even 0 0'
 ok '... clipped scales change the result' \
 	awk -F '\t' '{ kl[$1 $2] = $3 } END { exit kl["A8-static0.5"] == kl["A8-99.990.5"] }' "$t"
-makes scale-search env PTQ_GROUP=16 "$top/pipelines/scale-search.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run scale-search env PTQ_GROUP=16 "$top/pipelines/scale-search.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at scale-search.tsv)
 is '... twelve searches, with and without compensation' "$(rows "$t")" '24 even'
 ok '... and its plot' test -s "${t%.tsv}.svg"
-makes 'peers without other packages' env PEERS=/usr/bin/false "$top/pipelines/peers.sh" 'my model.h5' 'test it.h5' \
+run 'peers without other packages' env PEERS=/usr/bin/false "$top/pipelines/peers.sh" 'my model.h5' 'test it.h5' \
 	'calibrate it.h5'
 t=$(at peers.tsv)
 is '... our rows alone, each its own base except the defaults' \
 	"$(rows "$t") $(awk -F '\t' '$12 == 0 { n++ } END { print n }' "$t")" '10 even 9'
-makes sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
+run sequential env PTQ_RUNS=1 "$top/pipelines/sequential.sh" 'my model.h5' 'test it.h5' 'calibrate it.h5'
 t=$(at sequential.tsv)
 ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
 is '... two kinds of calibration for six methods' \
@@ -321,7 +321,7 @@ is '... both models, all rows have all columns' \
 # one given model
 for p in mquant-figure1b mquant-table1 mquant-table2 mquant-table5 mquant-table6 dpq-table1 fpe2m2-table2; do
 	touch stamp; sleep 0.01
-	makes "$p" "$top/pipelines/$p.sh" eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
+	run "$p" "$top/pipelines/$p.sh" eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
 	case $p in mquant*) f=mquant ;; *) f=$p ;; esac
 	t=$(find "my results/$f" -name "${p##*-}.tsv" -newer stamp)
 	ok '... has its table, and its plot' test -s "$t" -a -s "${t%.tsv}.svg"
@@ -341,7 +341,7 @@ ok 'easy and hard questions are a third each' awk \
 	-F '\t' \
 	'NR > 1 && !($5 >= 0 && $8 >= 0 && 3 * $11 - $5 - $8 > -1e-4 && 3 * $11 - $5 - $8 < 1.0001) { exit 1 }' \
 	"$(at table2.tsv | grep /mquant/)"
-makes 'dpq-table1 over two draws' env PTQ_DRAWS=2 PTQ_QUESTIONS=nosuch "$top/pipelines/dpq-table1.sh" \
+run 'dpq-table1 over two draws' env PTQ_DRAWS=2 PTQ_QUESTIONS=nosuch "$top/pipelines/dpq-table1.sh" \
 	eyes/data/vlm-pre $v/questions.jsonl $v/calibration.jsonl
 t=$(find "my results/dpq-table1" -name table1.tsv -newer stamp -exec grep -l kl_delta_df {} +)
 column() { awk -F '\t' -v name="$3" -v way="$2" '
