@@ -64,6 +64,21 @@ static void check_dpq(const struct settings *set, unsigned reorder, long group, 
 		misuse("--tokens requires --sequential; without it, hessian-accum reads tokens");
 }
 
+/* NULL: no order, or one without effect. */
+static struct part *open_order(struct quantize *q, const char *path)
+{
+	if (!option_has_effect("order"))
+		return NULL;
+	q->files.order = part_open(path, "order");
+	option_without_effect(1, &(struct option_without_effect){ !q->plan->n &&
+		!quantize_takes_order(q, plan_method(q->plan, NULL)), "order",
+		"--compensate none and a group-aware order" });
+	if (option_has_effect("order"))
+		return q->files.order;
+	part_close(q->files.order);
+	return NULL;
+}
+
 static void run_dpq(struct quantize *q, const struct settings *set, const struct command *c,
 	struct report *report)
 {
@@ -154,7 +169,7 @@ int main(int argc, char *argv[])
 	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
 	if (q.files.hessian)
 		shard_warn(q.files.hessian);
-	q.files.order = option_has_effect("order") ? part_open(set.order, "order") : NULL;
+	q.files.order = open_order(&q, set.order);
 	run_dpq(&q, &set, &c, &report);
 	plan_free(&plan);
 	selection_free(&set.layers), selection_free(&set.qep_skip);

@@ -89,7 +89,7 @@ outliers-channels-prose|outliers-channels|prose|
 outliers-channels-smollm2|outliers-channels|SmolLM2-135M|
 outliers-prose|outliers|prose, 32640 tokens|
 outliers-smollm2|outliers|SmolLM2-135M, 16384 tokens|
-quarot-prose|quarot|prose, one scale per row, 32640 tokens|
+quarot-prose|quarot|prose, one scale per row, 32640 tokens|draws=5
 quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens|
 recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|draws=5
 recipes-gemma3|recipes|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|draws=3

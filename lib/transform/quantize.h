@@ -46,6 +46,9 @@ struct quantize {
 	struct quantized **layer;	/* [made] until quantize_release() */
 };
 
+/* Whether the method uses an order of the columns. Without compensation an order sets only which columns
+ * share a group, and a group-aware one leaves the groups as they are. */
+bool quantize_takes_order(const struct quantize *q, const struct method *m);
 /* Fatal error or misuse() unless the options fit the files. With a plan, each layer is checked later instead.
  */
 void quantize_check(struct quantize *q);

@@ -73,15 +73,8 @@ static void check_method(const struct quantize *q, const struct method *m, const
 
 void quantize_check(struct quantize *q)
 {
-	const struct method *m;
-
-	if (q->plan->n)
-		return;
-	m = plan_method(q->plan, NULL);
-	check_method(q, m, NULL);
-	if (m->quantizer->takes_order && q->files.order && !quantize_takes_order(q, m))
-		warn("%s: a group-aware order is without effect under --compensate none",
-			part_name(q->files.order));
+	if (!q->plan->n)
+		check_method(q, plan_method(q->plan, NULL), NULL);
 }
 
 const struct method *quantize_method(const struct quantize *q, const char *layer)

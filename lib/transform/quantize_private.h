@@ -7,9 +7,6 @@
 /* quantize_check.c */
 /* The layer's method, checked against the files. */
 const struct method *quantize_method(const struct quantize *q, const char *layer);
-/* Whether the method uses an order of the columns. Without compensation an order sets only which columns
- * share a group, and a group-aware one leaves the groups as they are. */
-bool quantize_takes_order(const struct quantize *q, const struct method *m);
 /* Fatal error if statistics of a layer's inputs that the method needs are missing. */
 void quantize_check_inputs(const struct quantize *q, const struct method *m, const struct layer_ref *layer,
 	const struct second_moments *inputs);
