@@ -56,15 +56,17 @@ fpe2m2-figure2-gemma3|fpe2m2-figure2|Gemma 3 270M, groups of 128, 18 windows of 
 fpe2m2-figure2-prose|fpe2m2-figure2|prose, groups of 128, 32640 tokens|
 fpe2m2-figure2-smollm2|fpe2m2-figure2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 fpe2m2-figure3-babyllama|fpe2m2-figure3|babyllama-105|low=0.278737;high=0.429642;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-babyllama.tsv
+fpe2m2-figure3-gemma3|fpe2m2-figure3|Gemma 3 270M|low=0.180499;high=0.324996;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-gemma3.tsv
 fpe2m2-figure3-prose|fpe2m2-figure3|prose|low=0.264899;high=0.387003;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-prose.tsv
+fpe2m2-figure3-smollm2|fpe2m2-figure3|SmolLM2-135M|low=0.20896;high=0.344568;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-smollm2.tsv
 fpe2m2-figure7|fpe2m2-figure7|groups of 128, two threads|RATE=36.3;PEAK=395
 fpe2m2-figure9-babyllama|fpe2m2-figure9|babyllama-105|
 fpe2m2-figure9-gemma3|fpe2m2-figure9|Gemma 3 270M|
 fpe2m2-figure9-prose|fpe2m2-figure9|prose|
 fpe2m2-figure9-smollm2|fpe2m2-figure9|SmolLM2-135M|
 fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
-fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|
-fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|
+fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|draws=5
+fpe2m2-table4-prose|fpe2m2-table4|prose, groups of 128, 32640 tokens|draws=5
 fpe2m2-table4-smollm2|fpe2m2-table4|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|
 fpe2m2-table4-gemma3|fpe2m2-table4|Gemma 3 270M, groups of 128, 18 windows of 512 tokens|
 frontier-gemma3|frontier|Gemma 3 270M, groups of 64, 8 windows of 512 tokens|
@@ -96,7 +98,7 @@ recipes-gemma3|recipes|Gemma 3 270M, groups of 32, 8 windows of 512 tokens|draws
 recipes-prose|recipes|prose, groups of 32, 16320 tokens|draws=5
 recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|draws=5
 scale-search-prose|scale-search|prose, groups of 128, 16320 tokens|draws=5
-sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|
+sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|draws=5
 smoothquant-prose|smoothquant|prose, one scale per tensor, 32640 tokens|draws=5
 solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|draws=3
 T
