@@ -1,7 +1,7 @@
 # fbquant-ranks.gp -- the plot of fbquant-ranks.sh
 what = "Weights of 3 bits with branches of growing rank, and GPTQ without a branch"
 bars = "one standard error over windows"
-array name[5] = ["SVD of the error", "EoRA", "FBQuant", "FBQuant, branch in int8", "GPTQ, bits-group"]
+array name[5] = ["SVD", "EoRA", "FBQuant", "FBQuant, branch in int8", "GPTQ, bits-group"]
 of(i) = only(sprintf('$1 ~ /^(%s)$/', word("lowrank eora fbquant fbquant-int8 gptq.*", i)))
 groups(any) = strcol("way")[6:]; beside = 'left offset 0.8,0.3 font "sans-serif,12"'
 stats table using (1000 * column("output_error")) name "A" nooutput

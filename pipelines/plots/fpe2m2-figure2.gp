@@ -1,21 +1,15 @@
 # fpe2m2-figure2.gp -- the plot of fpe2m2-figure2.sh
 what = "Quantization of weights by their bits: integers (INT) and floats with 2 bits of exponent (E2Mx)"
 bars = "one standard error over windows"
-array name[6] = ["INT, scale per row", "groups", "GPTQ", "E2Mx, scale per row", "groups", "GPTQ"]
+array name[6] = ["INT by row", "INT by group", "INT, GPTQ", "E2Mx by row", "E2Mx by group", "E2Mx, GPTQ"]
 how(i) = word("channel group gptq", (i - 1) % 3 + 1)
 of(i) = only(sprintf('$1 == "%s" && $2 == "%s"', i < 4 ? "INT" : "E2Mx", how(i)))
 do for [i=1:6] { set linetype i lc rgb color[1 + (i > 3)] pt point[1 + (i - 1) % 3] lw 1.5 }
-low = 0.01; H = 520
+H = 520
 @begin
 @legend
-set multiplot layout 1,2 margins 0.12,0.98,0.12,down(92) spacing 0.14,0; set key off
+set multiplot layout 1,1 margins 0.12,0.98,0.12,down(92); set key off
 set logscale y; set format y "%g"; set xlabel "bits per weight, with 32-bit scales"; set xrange [2.9:*]
 set ylabel "KL divergence, 10⁻³ nats per token"
 plot for [i=1:6] of(i) using "bits":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorlines lt i
-@panel
-set ylabel "rise of NLL, 10⁻³ nats per token (where above 0)"; set yrange [low:*]
-rise = '(1000 * column("nll_rise"))'; se = '(1000 * column("nll_rise_se"))'
-plot for [i=1:6] of(i) using \
-	"bits":(@rise > 0 ? @rise : NaN):(@rise - @se > low ? @rise - @se : low):(@rise + @se) \
-	with yerrorlines lt i
 unset multiplot

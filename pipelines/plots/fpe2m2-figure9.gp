@@ -6,7 +6,7 @@ kinds = system("awk -F '\\t' 'NR > 1 && $1 != \"all\" && !($3 in seen) { seen[$3
 blocks = int(system("awk -F '\\t' 'NR > 1 && $2 > m { m = $2 } END { print m + 0 }' ".table))
 across = words(kinds) < 4 ? words(kinds) : 4; lines = (words(kinds) + across - 1) / across; H = 110 + 240 * lines
 of(k) = only('$3 == "'.word(kinds, k).'"')
-array name[4] = ["5 to 95 % of the channels", "25 to 75 %", "median", "as many normal weights (dashed)"]
+array name[4] = ["5 to 95 % of the channels", "25 to 75 %", "median", "– – as many normal weights"]
 set linetype 1 lc rgb "#cfe3f2" pt 5; set linetype 2 lc rgb "#8fbfe0" pt 5
 set linetype 3 lc rgb color[1] pt 7; set linetype 4 lc rgb color[2] pt 0 dt 2
 set style fill solid noborder
