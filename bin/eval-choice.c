@@ -28,9 +28,9 @@ static const struct tool tool = {
 	.max_operands = 1,
 	.about = "Prints, for each task and for all questions, the share of questions for which the "
 		"gold choice has the largest log-likelihood (acc), or the largest per character "
-		"(acc_norm) or per byte (acc_bytes), with standard errors over questions. A question "
-		"is a JSON line with task, context, choices and gold. -o stores the likelihood of "
-		"every choice.",
+		"(acc_norm) or per byte (acc_bytes), with standard errors over questions. A single "
+		"choice, as in LAMBADA, is right if greedy decoding gives it. A question is a JSON line "
+		"with task, context, choices and gold. -o stores the likelihood of every choice.",
 	.examples = "  echo '{\"task\": \"a\", \"context\": \"Once upon a \",' \\\n"
 		"    '\"choices\": [\"time\", \"tree\"], \"gold\": 0}' > questions.jsonl\n"
 		"  eval-choice --questions questions.jsonl model.h5 -o answers.h5\n"
@@ -65,18 +65,6 @@ static struct prompt *encode(const struct settings *set, const struct questions 
 		!images->n, "aifs", "no question has images" });
 	vocabulary_close(&v);
 	return p;
-}
-
-/* With one choice the answer is right by itself. */
-static void warn_single(const struct questions *q)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < q->n; i++)
-		n += q->item[i].choices == 1;
-	if (n && n < q->n)
-		warn("%s: %zu of %zu questions have one choice: acc counts their answers as right, see exact "
-			"of --greedy", q->name, n, q->n);
 }
 
 static void warn_long(const struct questions *q, const struct prompt p[q->contexts], const struct windows *w,
@@ -176,7 +164,6 @@ int main(int argc, char *argv[])
 
 	questions.settings = xformat("--bos %s%s%s%s", bos_names[set.bos], set.special ? " --special" : "",
 		set.greedy && set.until ? " --until " : "", set.greedy && set.until ? set.until : "");
-	warn_single(&questions);
 	history_note("questions-sha256", questions.digest);
 	measure(&set, &questions, model, reference, c.output);
 	questions_free(&questions);

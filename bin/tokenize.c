@@ -16,14 +16,14 @@ static const struct tool tool = {
 	.brief = "convert text into token ids, or ids into text",
 	.operands = "[TEXT|CONVERSATIONS|TOKENS]",
 	.max_operands = 1,
-	.about = "Ids are those of the model's tokenizer.json. No BOS is added: evaluation and "
-		"calibration add it, by --convention. Bytes that are not valid UTF-8 count as "
-		"U+FFFD. Exactly one of --model and --bytes is required. With --decode the operand "
-		"is a tokens file, and the result is its text. With --chat it has conversations, one per "
-		"line in JSON: a list of messages {\"role\": ..., \"content\": ...}, or an object with "
-		"such a list as messages, and optionally tools. Each becomes a sequence: the text that "
-		"the model's chat template makes of it (add_generation_prompt is false), with special "
-		"tokens.",
+	.about = "Ids are those of the model's tokenizer.json, or bytes for a model with 256 ids and no "
+		"tokenizer. No BOS is added: evaluation and calibration add it, by --convention. "
+		"Bytes that are not valid UTF-8 count as U+FFFD. Exactly one of --model and --bytes is "
+		"required. With --decode the operand is a tokens file, and the result is its text. "
+		"With --chat it has conversations, one per line in JSON: a list of messages "
+		"{\"role\": ..., \"content\": ...}, or an object with such a list as messages, and "
+		"optionally tools. Each becomes a sequence: the text that the model's chat template "
+		"makes of it (add_generation_prompt is false), with special tokens.",
 	.examples = "  tokenize --bytes README.md -o text.h5\n"
 		"  tokenize --bytes README.md | tokenize --bytes --decode -o text.md\n"
 		"  echo '[{\"role\": \"user\", \"content\": \"once\"}]' > conversations.jsonl\n"
@@ -75,6 +75,8 @@ int main(int argc, char *argv[])
 		{ chat, "special", "--chat" },
 		{ !chat, "template date", "no --chat" } });
 	v = vocabulary_open(model);
+	option_without_effect(1, &(struct option_without_effect){
+		model && !v.t, "special", "ids are bytes" });
 	if (chat)
 		vocabulary_encode_chat(&v, c.operand[0], c.output, template, date);
 	else if (decoded)

@@ -17,8 +17,9 @@ is 'one draw has no verdict' "$(eval-compare hand-1.h5 zero.h5 | sed -n 3p | xar
 is 'a method and itself: no difference, no verdict' "$(eval-compare hand-?.h5 hand-?.h5 | sed -n 3p | xargs)" \
 	'nll_delta 0 0 - 0 0 - - 2 3'
 ln hand-1.h5 link.h5
-warns 'two names of a file' 'link.h5 and zero.h5 are given twice' eval-compare hand-1.h5 link.h5 zero.h5 zero.h5
-warns 'two files for all draws' 'hand-1.h5 and zero.h5 are given twice' \
+warns 'two names of a file' 'draws 1 and 2 .hand-1.h5, link.h5. do not differ' \
+	eval-compare hand-1.h5 link.h5 zero.h5 zero.h5
+warns 'two files for all draws' 'draws 1 and 2 .hand-1.h5, hand-1.h5. do not differ: no verdict' \
 	eval-compare hand-1.h5 hand-1.h5 zero.h5 zero.h5
 is 'another confidence' "$(eval-compare --confidence 0.5 hand-1.h5 hand-2.h5 zero.h5 zero.h5 | sed -n 3p | cut -f8)" yes
 
@@ -40,6 +41,18 @@ ok '... are those of numpy' py numbers
 is '... windows of unequal numbers of targets' "$(py lengths)" '19 1'
 is '... a verdict on differences only' \
 	"$(cut -f8 a | sed 's/yes\|no/verdict/' | xargs)" 'separated - verdict - verdict verdict'
+for o in full none; do cp $o-1.h5 $o-copy.h5; done
+ok 'copies of a draw' sh -c 'eval-compare full-1.h5 full-2.h5 full-copy.h5 none-1.h5 none-2.h5 none-copy.h5 2>said >x'
+is '... are found, and have no verdict' "$(grep -c 'draws 1 and 3 (full-1.h5, full-copy.h5) do not differ' said) \
+$(cut -f8 x | xargs)" '1 separated - - - - -'
+for k in 1 2; do	# no draw changes a model that is not calibrated
+	for s in 2 3; do
+		dpq-run -q --group 8 --storage uint$s --compensate none "$model" |
+			run --reference "$model" -o rtn$s-$k.h5 >x
+	done
+done
+is 'equal numbers without a calibration: a verdict' \
+	"$(eval-compare rtn2-?.h5 rtn3-?.h5 2>said | sed -n '$p' | cut -f8) $(grep -c . said)" 'yes 0'
 eval-compare --json full-?.h5 none-?.h5 >j
 ok 'JSON' py as_json
 eval-compare full-?.h5 none-?.h5 -o r.h5 >x

@@ -110,7 +110,7 @@ no 'an --until that is no UTF-8' 2 '--until is not valid UTF-8' run --until "$(p
 no '--max 0' 2 '--max: ' run --max 0 speaker.h5
 no '--batch 0' 2 '--batch: ' run --batch 0 speaker.h5
 no 'a record of other questions' 1 'e.h5: has other questions than cases.jsonl' run --paired e.h5 speaker.h5
-no 'a record of fewer questions' 1 'cases.h5: /question/tokens: has 28 questions, expected 5: use the same --limit' \
+no 'a record of fewer questions' 1 'cases.h5: /question/tokens: has 29 questions, expected 5: use the same --limit' \
 	run --limit 5 --paired cases.h5 speaker.h5
 eval-choice -q --questions choices.jsonl llama-gqa.h5 -o choices.h5 >x
 no 'a record of another tool' 1 'choices.h5: is not a record of eval-generate: /question/tokens is missing' \

@@ -36,6 +36,8 @@ no '... five by default' 1 'examples.jsonl has 3 examples of the subject school_
 	questions-import --task mmlu --examples examples.jsonl items.jsonl -o bad
 no '... which are needed' 2 '--task mmlu has 5 examples: --examples FILE is expected, or -n 0' \
 	questions-import --task mmlu items.jsonl
+warns 'an item that is also an example' 'items.jsonl:1: is also example 1 of items.jsonl: its answer is in its prompt' \
+	questions-import --task mmlu -n 1 --examples items.jsonl --limit 1 items.jsonl -o got
 # MMLU's own files: CSV without names, one subject
 printf '\357\273\277"A ""q"", two\nlines",1,"2, 3",x,é,B\r\nplain,a,b,c,d,D' >items.jsonl
 printf 'E,1,2,3,4,A\n' >e.csv

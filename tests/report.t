@@ -55,6 +55,8 @@ dpq-run -q --group 8 --hessian h.h5 --resume --report resumed.json "$m" -o r.h5
 ok 'the report has the rows of finished parts, unchanged' py rows_kept
 
 # --- the report is complete or not written, and replaces no other file ---
+no 'the report on standard output' 2 '--report: expected the name of a file' \
+	dpq-run --compensate none --report - "$m" -o x.h5
 echo before >kept
 no 'a run that fails' 1 'cannot open' dpq-run --compensate none --report kept nosuch.h5 -o x.h5
 is '... keeps the earlier report' "$(cat kept)" before

@@ -391,6 +391,9 @@ for form in scaled:gemma3:smooth-scale rotated:smollm2:hadamard-rotate; do
 	is '... and read by the pipeline' "$(find "$PTQ_RESULTS/dpq" -name table3.tsv | wc -l)" $runs
 	ok '... once' sh -c '"$1" --as $2 $3 dpq-table3 A B && ! test -e changed' \
 		x "$tmp/real/pipelines/real.sh" $form $m
+	touch -d '1 minute' "$PTQ_RESULTS/$m/model.h5"
+	ok '... again after the model' sh -c '"$1" --as $2 $3 dpq-table3 A B && test -e changed' \
+		x "$tmp/real/pipelines/real.sh" $form $m
 done
 is 'smollm2.sh: the same commands' "$("$tmp/tools/pipelines/smollm2.sh" dpq-table4 A --dry-run 2>/dev/null | cksum)" \
 	"$("$real" smollm2 dpq-table4 A --dry-run 2>/dev/null | cksum)"

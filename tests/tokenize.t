@@ -37,6 +37,14 @@ no 'neither --model nor --bytes' 2 'exactly one of --model and --bytes' tokenize
 no 'both --model and --bytes' 2 'exactly one of --model and --bytes' tokenize --bytes --model x.h5 text -o no.h5
 warns '--special without a model' 'without effect here: --special .--bytes.' \
 	tokenize --bytes --special text -o special.h5
+model-import -q "$top/data/prose" -o prose.h5
+for how in '--model prose.h5' --bytes; do
+	# shellcheck disable=SC2086
+	tokenize $how <text | tokenize $how --decode -o "text$how"
+done
+ok 'a model of bytes: as --bytes' sh -c 'cmp text "text--model prose.h5" && cmp text text--bytes'
+no '... has no chats' 1 'prose.h5: /tokenizer: is missing, --chat needs it' \
+	tokenize --chat --model prose.h5 text -o no.h5
 no 'a missing model' 1 'missing.h5' tokenize --model missing.h5 text -o no.h5
 no 'tokens in place of a model' 1 'bytes.h5' tokenize --model bytes.h5 text -o no.h5
 

@@ -307,6 +307,8 @@ static void check_report(const struct option_row *rows, size_t n, char *const op
 
 	if (!path)
 		return;
+	if (!strcmp(path, "-"))
+		misuse("--report: expected the name of a file; the table is also on standard error");
 	if (output && replace_same(output, path))
 		misuse("--report: %s is also the file of -o", path);
 	for (int i = 0; i < 3; i++)

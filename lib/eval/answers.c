@@ -104,8 +104,11 @@ static bool begins(const struct answers_until *u, const struct question *q, cons
 	bool same = false;
 
 	for (size_t n = 0; !same && n <= g->n; n++) {
-		char *text = text_of(u->v, n, g->id), *form = match_form(q->match, text);
+		char *text = text_of(u->v, n, g->id), *end = end_of(u, q, text), *form;
 
+		if (end)
+			*end = '\0';
+		form = match_form(q->match, text);
 		same = !strcmp(form, right);
 		free(text), free(form);
 	}

@@ -177,6 +177,8 @@ struct choices choices_of(const struct questions *q, const struct prompt p[q->co
 		take_question(&c, i, choice, nll, d, t);
 		if (exact)
 			c.mark[CHOICE_EXACT][i] = all_likeliest(likeliest, end);
+		for (size_t k = 0; q->item[i].choices == 1 && k < ACCURACIES; k++)
+			c.mark[accuracies[k].mark][i] = all_likeliest(likeliest, t[0]);
 		free(t);
 	}
 	free(in_window);
@@ -239,8 +241,12 @@ static double *earlier(const struct accuracy *a, const struct questions *q, cons
 	const double *log_p = record_numbers(before, "/choice/log_likelihood", q->choices);
 	double *x = xalloc(q->n, sizeof *x);
 
-	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices)
+	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices) {
+		if (q->item[i].choices == 1)
+			die("%s: is of version 1.0, in which answers to questions with one choice are right: "
+				"make it again", part_name(before));
 		x[i] = answer_of(a, &q->item[i], log_p) == q->item[i].gold;
+	}
 	return x;
 }
 

@@ -11,6 +11,7 @@
  *	kl		mean of KL(reference || model) over the tokens of all choices, nats
  *	agreement	argmax log p(c) is that of the reference
  *
+ * A question with one choice (LAMBADA) has accuracies of 1 if greedy decoding gives the tokens of the choice.
  * Ties: the first choice. Greedy decoding gives a sequence of tokens if each of them is the most likely one
  * after those before it, so one forward pass suffices. Characters are code points of Unicode, and bytes those
  * of UTF-8. The blank that separates c from the context does not count, if c begins with one.

@@ -214,9 +214,51 @@ static bool same_file(const struct part *a, const struct part *b)
 		x.st_ino == y.st_ino;
 }
 
-/* Warns if the two records of a draw have calibration windows of different seeds, or if two draws are
- * the same files. */
-static void check_draws(size_t draws, const struct part *const record[2 * draws])
+static bool same_text(const struct part *a, const struct part *b, const char *attribute)
+{
+	char *x = part_text(a, "/", attribute), *y = part_text(b, "/", attribute);
+	const bool same = !strcmp(x ? x : "", y ? y : "");
+
+	free(x), free(y);
+	return same;
+}
+
+static bool same_array(const struct part *a, const struct part *b, const char *path)
+{
+	struct tensor x, y;
+
+	return part_find(a, path, TENSOR_F64, 1, NULL, &x) && part_find(b, path, TENSOR_F64, 1, x.dim, &y) &&
+		!memcmp(x.data, y.data, x.dim[0] * sizeof(double));
+}
+
+/* Whether two records are of models with one calibration, and have the same likelihoods. */
+static bool same_numbers(const struct part *a, const struct part *b)
+{
+	return same_text(a, b, CALIBRATED) &&
+		(same_array(a, b, "/nll_of_target") || same_array(a, b, "/choice/log_likelihood"));
+}
+
+static bool is_calibrated(const struct part *record)
+{
+	char *lines = part_text(record, "/", CALIBRATED);
+	const bool y = lines && *lines;
+
+	free(lines);
+	return y;
+}
+
+/* Whether two draws are the same files, or differ in nothing although a model of theirs is calibrated. Of
+ * models without a calibration no draw may change anything. */
+static bool same_draws(const struct part *own[2], const struct part *base[2])
+{
+	return (same_file(own[0], own[1]) && same_file(base[0], base[1])) ||
+		((is_calibrated(own[0]) || is_calibrated(base[0])) && same_numbers(own[0], own[1]) &&
+		same_numbers(base[0], base[1]));
+}
+
+/* Warns if the two records of a draw have calibration windows of different seeds, or if two draws do not
+ * differ. Returns whether all draws differ. */
+static bool check_draws(size_t draws, const struct part *const record[2 * draws])
 {
 	bool mixed = false, repeated = false;
 
@@ -231,12 +273,15 @@ static void check_draws(size_t draws, const struct part *const record[2 * draws]
 			mixed = true;
 		}
 		for (size_t k = 0; k < i && !repeated; k++) {
-			repeated = same_file(own, record[k]) && same_file(base, record[draws + k]);
+			repeated = same_draws((const struct part *[]){ record[k], own },
+				(const struct part *[]){ record[draws + k], base });
 			if (repeated)
-				warn("%s and %s are given twice: draws that do not differ add nothing",
-					part_name(own), part_name(base));
+				warn("draws %zu and %zu (%s, %s) do not differ: no verdict; each draw needs "
+					"its own calibration windows or damping", k + 1, i + 1,
+					part_name(record[k]), part_name(own));
 		}
 	}
+	return !repeated;
 }
 
 /* The means of x - less over the windows; less NULL: of x. */
@@ -272,10 +317,11 @@ struct table compare_table(size_t draws, const struct part *const record[2 * dra
 		{ "draws", TABLE_INTEGER }, { "windows", TABLE_INTEGER } };
 	struct table table = { .columns = sizeof columns / sizeof *columns, .column = columns };
 	struct shape s = shape_of(record[0], tasks);
+	bool differ;
 
 	for (size_t i = 1; i < 2 * draws; i++)
 		check_record(record[i], &s);
-	check_draws(draws, record);
+	differ = check_draws(draws, record);
 	for (const struct row *row = s.rows.row; row < s.rows.row + s.rows.n; row++) {
 		struct two_way t;
 		const char *verdict = "-";
@@ -284,7 +330,7 @@ struct table compare_table(size_t draws, const struct part *const record[2 * dra
 		    (row->less == REFERENCE && !part_has(s.first, REFERENCE_NLL)))
 			continue;
 		t = layout_of(row, draws, record, &s, confidence);
-		if (row->less != NOTHING && !isnan(t.df))
+		if (row->less != NOTHING && !isnan(t.df) && differ)
 			verdict = t.separated ? "yes" : "no";
 		table_row(&table, (const char *[]){ row->name, verdict }, (double[]){ t.mean, t.se, t.df,
 			t.se_draws, t.se_windows, t.quantile, (double)draws, (double)s.windows });

@@ -374,6 +374,12 @@ static char *prompt_of(const struct task *t, const json_t *item)
 	return clean;
 }
 
+static char *with_answer(const struct reading *r, const char *prompt)
+{
+	return xformat("%s %s\n\n", prompt, r->answer ? r->answer :
+		json_string_value(json_array_get(r->choices, r->gold)));
+}
+
 /* An example, with its answer. */
 struct shot { const char *subject; char *text; };
 
@@ -391,8 +397,7 @@ static struct shot *read_shots(const struct task_settings *s)
 		y[i].subject = set_subject(s, item);
 		r = read_item(s, item, true);
 		prompt = prompt_of(s->task, item);
-		y[i].text = xformat("%s %s\n\n", prompt, r.answer ? r.answer :
-			json_string_value(json_array_get(r.choices, r.gold)));
+		y[i].text = with_answer(&r, prompt);
 		free(prompt);
 		reading_free(&r);
 	}
@@ -400,9 +405,9 @@ static struct shot *read_shots(const struct task_settings *s)
 	return y;
 }
 
-/* Description and examples. */
+/* Description and examples. own: the item as an example. */
 static char *begin_context(const struct task_settings *s, const struct shot *shot, const json_t *item,
-	const char *subject)
+	const char *subject, const char *own)
 {
 	char *text = s->task->description ? task_fill(s->task->description, item) : xformat("%s", "");
 	size_t n = 0;
@@ -411,6 +416,9 @@ static char *begin_context(const struct task_settings *s, const struct shot *sho
 		if (!subject || !strcmp(subject, shot[i].subject)) {
 			char *longer = xformat("%s%s", text, shot[i].text);
 
+			if (!strcmp(own, shot[i].text))
+				warn("is also example %zu of %s: its answer is in its prompt", n + 1,
+					s->examples->name);
 			free(text);
 			text = longer;
 			n++;
@@ -454,8 +462,8 @@ static json_t *make_question(const struct task_settings *s, const struct shot *s
 {
 	const char *subject = set_subject(s, item);
 	struct reading r = read_item(s, item, false);
-	char *begin = begin_context(s, shot, item, subject), *prompt = prompt_of(s->task, item);
-	char *name = name_of(s->task, subject);
+	char *prompt = prompt_of(s->task, item), *own = with_answer(&r, prompt);
+	char *begin = begin_context(s, shot, item, subject, own), *name = name_of(s->task, subject);
 	json_t *y = json_object();
 
 	json_object_set_new(y, "task", json_string(name));
@@ -471,7 +479,7 @@ static json_t *make_question(const struct task_settings *s, const struct shot *s
 		json_object_set_new(y, "choices", prefixed(" ", r.choices));
 		json_object_set_new(y, "gold", json_integer((json_int_t)r.gold));
 	}
-	free(begin), free(prompt), free(name);
+	free(begin), free(prompt), free(own), free(name);
 	reading_free(&r);
 	return y;
 }

@@ -29,41 +29,42 @@ static void take_config(struct vocabulary *v, const struct config *c)
 		v->bos = c->bos;
 }
 
+static struct vocabulary of_source(const char *path)
+{
+	struct source *s = source_open(path);
+	const struct config c = config_parse(s->config_name, s->text[TEXT_CONFIG]);
+	struct vocabulary v = { .path = path, .name = xformat("%s: tokenizer", path),
+		.json = s->text[TEXT_TOKENIZER] };
+
+	if (!v.json)
+		die("%s: is missing; this is a model without a tokenizer.json", v.name);
+	for (int i = TEXT_TOKENIZER; i < TEXTS; i++) {
+		v.text[i] = i == TEXT_TOKENIZER ? NULL : s->text[i];
+		s->text[i] = NULL;		/* v owns them now */
+	}
+	read_tokenizer(&v);
+	take_config(&v, &c);
+	config_free(&c);
+	source_close(s);
+	return v;
+}
+
 struct vocabulary vocabulary_open(const char *path)
 {
-	struct vocabulary v = { .path = path };
-	struct source *s = path && source_fits(path) ? source_open(path) : NULL;
-	char *config = NULL;
+	struct vocabulary v;
+	struct part *part;
+	struct config c;
 
 	if (!path)
 		return (struct vocabulary){ .path = "--bytes", .size = 256, .add_bos = true };
-	if (s) {
-		v.name = xformat("%s: tokenizer", path);
-		v.json = s->text[TEXT_TOKENIZER];
-		for (int i = TEXT_TOKENIZER; i < TEXTS; i++) {
-			v.text[i] = i == TEXT_TOKENIZER ? NULL : s->text[i];
-			s->text[i] = NULL;	/* v owns them now */
-		}
-	} else {
-		v.part = part_open(path, "model");
-		v.name = xformat("%s: /tokenizer", path);
-		v.json = part_string(v.part, "/tokenizer");
-		config = part_config(v.part);
-	}
-	if (!v.json)
-		die("%s: is missing; %s without a tokenizer.json; for a model of bytes use --bytes", v.name,
-			s ? "this is a model" : "the model was imported");
-	read_tokenizer(&v);
-	if (s || config) {
-		const struct config c = s ? config_parse(s->config_name,
-			s->text[TEXT_CONFIG]) : config_read(v.part);
-
-		take_config(&v, &c);
-		config_free(&c);
-	}
-	if (s)
-		source_close(s);
-	free(config);
+	if (source_fits(path))
+		return of_source(path);
+	part = part_open(path, "model");
+	c = config_read(part);
+	v = vocabulary_of(part, &c);
+	v.path = path;
+	v.part = part;
+	config_free(&c);
 	return v;
 }
 
@@ -244,6 +245,8 @@ void vocabulary_encode_chat(const struct vocabulary *v, const char *path, const 
 	struct chat *c;
 	size_t n;
 
+	if (!v->t)
+		die("%s: is missing, --chat needs it", v->name);
 	texts_of(v, of_model);
 	c = chat_open(v->path, of_model, template, date);
 	text = contents_read(path, SIZE_MAX / 4, &n);

@@ -32,8 +32,8 @@ struct vocabulary {
 	bool add_bos;
 };
 
-/* path: a model file, or a source for model-import; NULL: ids are bytes, and NUL is the BOS. A model without
- * a tokenizer, or with an unsupported one, is an error. */
+/* path: a model file (as vocabulary_of()), or a source for model-import, which must have a tokenizer; NULL:
+ * ids are bytes, and NUL is the BOS. An unsupported tokenizer is an error. */
 struct vocabulary vocabulary_open(const char *path);
 /* The vocabulary of the model with the first part `part`, which may be closed afterwards. Without a tokenizer
  * the model must have 256 ids, which are bytes; the BOS is that of the config, or NUL. */

@@ -107,7 +107,7 @@ def alone(record, model, questions, add, encode):
 def printed():
     q = [json.loads(l) for l in open("q.jsonl")]
     f = h5py.File("r.h5")
-    p = f["choice/log_likelihood"][...]
+    p, exact = f["choice/log_likelihood"][...], read("g.h5", "question/exact")
     at, acc, norm, by_bytes, other = 0, [], [], [], False
     for i, x in enumerate(q):
         n = len(x["choices"])
@@ -123,9 +123,10 @@ def printed():
             and f["question/answer_bytes"][i] == (v / size[1]).argmax()
             and f["question/gold"][i] == x["gold"]
         )
-        acc.append(v.argmax() == x["gold"])
-        norm.append((v / size[0]).argmax() == x["gold"])
-        by_bytes.append((v / size[1]).argmax() == x["gold"])
+        right = n > 1 or exact[i]
+        acc.append(right and v.argmax() == x["gold"])
+        norm.append(right and (v / size[0]).argmax() == x["gold"])
+        by_bytes.append(right and (v / size[1]).argmax() == x["gold"])
         other |= norm[-1] != by_bytes[-1]
         at += n
     assert at == len(p) and (f["question/acc"][...] == acc).all() and (f["question/acc_norm"][...] == norm).all()
@@ -179,6 +180,9 @@ def greedy():
     ]
     exact = list(measure(q, "--greedy")["exact"][...])
     assert exact == [1, 1, 0, 0] * 3, exact
+    one = [dict(x, choices=[x["choices"][x["gold"]]], gold=0) for x in q]
+    for mark in "acc", "acc_norm", "acc_bytes":
+        assert list(measure(one)[mark][...]) == exact, mark
     q = [dict(x, choices=[t[:2] for t in x["choices"]], gold=0) for x in q[::4]]
     for until, want in zip((texts[0][2], texts[1][2]), (0, 1)):
         exact = list(measure(q, "--greedy", "--until", until)["exact"][...])
@@ -224,9 +228,9 @@ def reference():
     assert rows[0][2:] == [m + e for m in marks for e in ("", "_se")]
 
 
-def older():
-    """r.h5 as before acc_norm was by characters."""
-    shutil.copy("r.h5", "old.h5")
+def older(record="r.h5"):
+    """The record as before acc_norm was by characters."""
+    shutil.copy(record, "old.h5")
     with h5py.File("old.h5", "r+") as f:
         f["question/acc_norm"][...] = f["question/acc_bytes"][...]
         f["question/answer_norm"][...] = f["question/answer_bytes"][...]

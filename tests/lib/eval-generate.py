@@ -104,6 +104,7 @@ CASES = [
     ("exact", " Paris\u00a0", None, "\u2003Paris", None, "Paris", "Paris", 1, 1),
     ("exact", " paris", None, "Paris", None, "paris", "paris", 0, 0),
     ("exact", "Par", None, "Paris", None, "Par", "Par", 0, 0),
+    ("exact", " a b c", [" b"], "a b", " a", "a", "a", 0, 0),
 ]
 
 
