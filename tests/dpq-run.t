@@ -65,8 +65,6 @@ warns '... a group-aware order leaves them' \
 	'without effect here: --order .--compensate none and a group-aware order.$' \
 	dpq-run --compensate none --order gar.h5 --group 32 layer.h5 -o y.h5
 ok '... as they are' same y.h5 rtn.h5 a/codes
-no '... of other groups' 1 'gar.h5: was made with --group 32, this has --group 16' \
-	dpq-run --compensate none --order gar.h5 --group 16 layer.h5
 is 'the history of the order is kept' \
 	"$(attr x.h5 / history:order | head -1)" "gar-order $(cat "$top/VERSION") --group 32"
 cp gar.h5 bare.h5; py forget bare.h5

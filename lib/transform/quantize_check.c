@@ -24,16 +24,10 @@ static bool is_group_aware(const struct part *order)
 	return y;
 }
 
-/* Whether the groups of an order are those of the method in storage order. */
-static bool keeps_groups(const struct part *order, const struct method *m)
-{
-	return is_group_aware(order) && part_number(order, "/", "group", -2) == (double)m->solver.group;
-}
-
 bool quantize_takes_order(const struct quantize *q, const struct method *m)
 {
 	return m->quantizer->takes_order &&
-		(m->quantizer->needs_hessian || (q->files.order && !keeps_groups(q->files.order, m)));
+		(m->quantizer->needs_hessian || (q->files.order && !is_group_aware(q->files.order)));
 }
 
 /* A group-aware order fits only the group that it was made for. layer NULL: the method of the options, for
