@@ -78,7 +78,7 @@ elif [ ! -e "$folder/model.h5" ]; then
 fi
 if [ -z "$form" ]; then
 	say "the weights are those of $grids: this favours groups of 32 and 128, but not PTQ_GROUP=channel"
-elif [ ! -e "$file" ] || [ "$folder/model.h5" -nt "$file" ]; then
+elif [ $mode = make ] && { [ ! -e "$file" ] || [ "$folder/model.h5" -nt "$file" ]; }; then
 	"${change[@]}" -q "$folder/model.h5" -o "$file"
 fi
 exec "$pipeline" ${options[@]+"${options[@]}"} "$file" "${operands[@]:2}"

@@ -62,10 +62,10 @@ ok 'a reference model' py reference
 py older
 no 'a record from before acc_bytes, with single choices' 1 'old.h5: is of version 1.0, in which answers to ' \
 	run rtn.h5 --paired old.h5
-grep -v '"choices": \["[^"]*"\]' q.jsonl >several.jsonl
-eval-choice -q --questions several.jsonl $m -o r2.h5 >x
+grep -v '"choices": \["[^"]*"\]' q.jsonl >multi.jsonl
+eval-choice -q --questions multi.jsonl $m -o r2.h5 >x
 py older r2.h5
-for r in r2 old; do eval-choice --questions several.jsonl rtn.h5 --paired $r.h5 >$r; done
+for r in r2 old; do eval-choice --questions multi.jsonl rtn.h5 --paired $r.h5 >$r; done
 ok '... without single choices: the same differences' cmp r2 old
 # contexts: with and without an end of greedy decoding
 py contexts
@@ -167,9 +167,9 @@ no 'a record of fewer questions' 1 'r.h5: /question/gold: has 40 questions, expe
 	run --limit 20 --paired r.h5 $m
 eval-ppl -q --tokens t.h5 --ctx 4 $m -o ppl.h5 >/dev/null
 for x in acc:question/acc acc_norm:choice/log_likelihood; do
-	py nan r.h5 "${x#*:}" nan.h5
+	py nan r2.h5 "${x#*:}" nan.h5
 	no "a record whose ${x#*:} is not finite" 1 "nan.h5: /${x#*:}: number 1 is nan, expected a finite one" \
-		run --paired nan.h5 $m
+		eval-choice --questions multi.jsonl --paired nan.h5 $m
 done
 no 'a record of another tool' 1 'ppl.h5: is not a record of eval-choice' run --paired ppl.h5 $m
 no 'a record of another reference' 1 \

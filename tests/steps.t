@@ -392,6 +392,8 @@ for form in scaled:gemma3:smooth-scale rotated:smollm2:hadamard-rotate; do
 	ok '... once' sh -c '"$1" --as $2 $3 dpq-table3 A B && ! test -e changed' \
 		x "$tmp/real/pipelines/real.sh" $form $m
 	touch -d '1 minute' "$PTQ_RESULTS/$m/model.h5"
+	ok '... not by --dry-run' sh -c '"$1" --as $2 $3 dpq-table3 A B --dry-run && ! test -e changed' \
+		x "$tmp/real/pipelines/real.sh" $form $m
 	ok '... again after the model' sh -c '"$1" --as $2 $3 dpq-table3 A B && test -e changed' \
 		x "$tmp/real/pipelines/real.sh" $form $m
 done

@@ -38,6 +38,8 @@ no 'both --model and --bytes' 2 'exactly one of --model and --bytes' tokenize --
 warns '--special without a model' 'without effect here: --special .--bytes.' \
 	tokenize --bytes --special text -o special.h5
 model-import -q "$top/data/prose" -o prose.h5
+tokenize --model "$top/data/prose" text -o folder.h5
+is '... and its folder' "$(get folder.h5)" "$(tokenize --model prose.h5 text -o file.h5; get file.h5)"
 for how in '--model prose.h5' --bytes; do
 	# shellcheck disable=SC2086
 	tokenize $how <text | tokenize $how --decode -o "text$how"
@@ -117,7 +119,7 @@ warns '--special with --decode' 'without effect here: --special .--decode.' \
 no 'a text in place of tokens' 1 'mixed: ' tokenize --model GPT-2 --decode mixed -o no.txt
 no 'an input as the result' 1 'gpt2.h5: is an input' tokenize --model GPT-2 --decode gpt2.h5 -o gpt2.h5
 no 'a full disk' 1 '/dev/full: cannot write' tokenize --model GPT-2 --decode gpt2.h5 -o /dev/full
-no 'a folder without a tokenizer' 1 'bare: tokenizer: is missing; this is a model' \
+no 'a folder without a tokenizer' 1 'bare: tokenizer: is missing; without a tokenizer the vocabulary must be 256' \
 	tokenize --model bare mixed -o no.h5
 no 'a pattern with exponential time' 1 'catastrophe: tokenizer: pattern .*given up: match limit' sh -c \
 	'{ printf "%400s" | tr " " a; echo b; } | tokenize --model catastrophe -o no.h5'

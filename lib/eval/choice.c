@@ -241,12 +241,8 @@ static double *earlier(const struct accuracy *a, const struct questions *q, cons
 	const double *log_p = record_numbers(before, "/choice/log_likelihood", q->choices);
 	double *x = xalloc(q->n, sizeof *x);
 
-	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices) {
-		if (q->item[i].choices == 1)
-			die("%s: is of version 1.0, in which answers to questions with one choice are right: "
-				"make it again", part_name(before));
+	for (size_t i = 0; i < q->n; log_p += q->item[i++].choices)
 		x[i] = answer_of(a, &q->item[i], log_p) == q->item[i].gold;
-	}
 	return x;
 }
 
@@ -289,7 +285,13 @@ struct table choices_table(const struct choices *c, const struct part *before)
 
 struct part *choices_open_earlier(const char *path, const struct questions *q)
 {
-	return marks_open_earlier(path, q, "eval-choice", "/question/gold");
+	struct part *record = marks_open_earlier(path, q, "eval-choice", "/question/gold");
+
+	for (size_t i = 0; i < q->n && !part_has(record, "/question/acc_bytes"); i++)
+		if (q->item[i].choices == 1)
+			die("%s: is of version 1.0, in which answers to questions with one choice are right: "
+				"make it again", path);
+	return record;
 }
 
 /* Writes a number of each question or choice. */

@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "base/error.h"
 #include "eval/choice.h"
 #include "eval/mark.h"
@@ -206,14 +205,6 @@ static struct seed seed_of(const struct part *record)
 	return seed;
 }
 
-static bool same_file(const struct part *a, const struct part *b)
-{
-	struct stat x, y;
-
-	return !stat(part_name(a), &x) && !stat(part_name(b), &y) && x.st_dev == y.st_dev &&
-		x.st_ino == y.st_ino;
-}
-
 static bool same_text(const struct part *a, const struct part *b, const char *attribute)
 {
 	char *x = part_text(a, "/", attribute), *y = part_text(b, "/", attribute);
@@ -223,19 +214,20 @@ static bool same_text(const struct part *a, const struct part *b, const char *at
 	return same;
 }
 
-static bool same_array(const struct part *a, const struct part *b, const char *path)
+static bool same_array(const struct part *a, const struct part *b, const char *path, enum tensor_type type)
 {
 	struct tensor x, y;
 
-	return part_find(a, path, TENSOR_F64, 1, NULL, &x) && part_find(b, path, TENSOR_F64, 1, x.dim, &y) &&
-		!memcmp(x.data, y.data, x.dim[0] * sizeof(double));
+	return part_find(a, path, type, 1, NULL, &x) && part_find(b, path, type, 1, NULL, &y) &&
+		x.dim[0] == y.dim[0] && !memcmp(x.data, y.data, x.dim[0] * tensor_size(type));
 }
 
-/* Whether two records are of models with one calibration, and have the same likelihoods. */
+/* Whether two records are of models with one calibration, and have the same likelihoods, or answers. */
 static bool same_numbers(const struct part *a, const struct part *b)
 {
-	return same_text(a, b, CALIBRATED) &&
-		(same_array(a, b, "/nll_of_target") || same_array(a, b, "/choice/log_likelihood"));
+	return same_text(a, b, CALIBRATED) && (same_array(a, b, "/nll_of_target", TENSOR_F64) ||
+		same_array(a, b, "/choice/log_likelihood", TENSOR_F64) ||
+		same_array(a, b, "/token/id", TENSOR_I32));
 }
 
 static bool is_calibrated(const struct part *record)
@@ -247,13 +239,12 @@ static bool is_calibrated(const struct part *record)
 	return y;
 }
 
-/* Whether two draws are the same files, or differ in nothing although a model of theirs is calibrated. Of
- * models without a calibration no draw may change anything. */
+/* Whether two draws differ in nothing although a model of theirs is calibrated. Without a calibration no draw
+ * may change anything. */
 static bool same_draws(const struct part *own[2], const struct part *base[2])
 {
-	return (same_file(own[0], own[1]) && same_file(base[0], base[1])) ||
-		((is_calibrated(own[0]) || is_calibrated(base[0])) && same_numbers(own[0], own[1]) &&
-		same_numbers(base[0], base[1]));
+	return (is_calibrated(own[0]) || is_calibrated(base[0])) && same_numbers(own[0], own[1]) &&
+		same_numbers(base[0], base[1]);
 }
 
 /* Warns if the two records of a draw have calibration windows of different seeds, or if two draws do not

@@ -374,14 +374,8 @@ static char *prompt_of(const struct task *t, const json_t *item)
 	return clean;
 }
 
-static char *with_answer(const struct reading *r, const char *prompt)
-{
-	return xformat("%s %s\n\n", prompt, r->answer ? r->answer :
-		json_string_value(json_array_get(r->choices, r->gold)));
-}
-
-/* An example, with its answer. */
-struct shot { const char *subject; char *text; };
+/* An example: its prompt, and with its answer. */
+struct shot { const char *subject; char *prompt, *text; };
 
 static struct shot *read_shots(const struct task_settings *s)
 {
@@ -391,23 +385,22 @@ static struct shot *read_shots(const struct task_settings *s)
 	for (size_t i = 0; i < n; i++) {
 		json_t *item = s->examples->item[i].json;
 		struct reading r;
-		char *prompt;
 
 		items_prefix(s->examples, i);
 		y[i].subject = set_subject(s, item);
 		r = read_item(s, item, true);
-		prompt = prompt_of(s->task, item);
-		y[i].text = with_answer(&r, prompt);
-		free(prompt);
+		y[i].prompt = prompt_of(s->task, item);
+		y[i].text = xformat("%s %s\n\n", y[i].prompt, r.answer ? r.answer :
+			json_string_value(json_array_get(r.choices, r.gold)));
 		reading_free(&r);
 	}
 	error_prefix(NULL);
 	return y;
 }
 
-/* Description and examples. own: the item as an example. */
+/* Description and examples. prompt: of the item. */
 static char *begin_context(const struct task_settings *s, const struct shot *shot, const json_t *item,
-	const char *subject, const char *own)
+	const char *subject, const char *prompt)
 {
 	char *text = s->task->description ? task_fill(s->task->description, item) : xformat("%s", "");
 	size_t n = 0;
@@ -416,7 +409,7 @@ static char *begin_context(const struct task_settings *s, const struct shot *sho
 		if (!subject || !strcmp(subject, shot[i].subject)) {
 			char *longer = xformat("%s%s", text, shot[i].text);
 
-			if (!strcmp(own, shot[i].text))
+			if (!strcmp(prompt, shot[i].prompt))
 				warn("is also example %zu of %s: its answer is in its prompt", n + 1,
 					s->examples->name);
 			free(text);
@@ -462,8 +455,8 @@ static json_t *make_question(const struct task_settings *s, const struct shot *s
 {
 	const char *subject = set_subject(s, item);
 	struct reading r = read_item(s, item, false);
-	char *prompt = prompt_of(s->task, item), *own = with_answer(&r, prompt);
-	char *begin = begin_context(s, shot, item, subject, own), *name = name_of(s->task, subject);
+	char *prompt = prompt_of(s->task, item), *name = name_of(s->task, subject);
+	char *begin = begin_context(s, shot, item, subject, prompt);
 	json_t *y = json_object();
 
 	json_object_set_new(y, "task", json_string(name));
@@ -479,7 +472,7 @@ static json_t *make_question(const struct task_settings *s, const struct shot *s
 		json_object_set_new(y, "choices", prefixed(" ", r.choices));
 		json_object_set_new(y, "gold", json_integer((json_int_t)r.gold));
 	}
-	free(begin), free(prompt), free(own), free(name);
+	free(begin), free(prompt), free(name);
 	reading_free(&r);
 	return y;
 }
@@ -508,7 +501,7 @@ char *task_questions(const struct task_settings *s, const struct items *items, s
 	if (fclose(to))
 		die("not enough memory");
 	for (size_t i = 0; s->examples && i < s->examples->n; i++)
-		free(shot[i].text);
+		free(shot[i].prompt), free(shot[i].text);
 	free(shot);
 	return text;
 }

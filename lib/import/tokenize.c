@@ -13,39 +13,51 @@
 #include "model/tokens.h"
 #include "text/json_lines.h"
 
-static void read_tokenizer(struct vocabulary *v)
+/* json: the tokenizer, or NULL. Takes the number of ids from a model's config, and the BOS if the tokenizer
+ * has none. c NULL: no config. */
+static void describe(struct vocabulary *v, char *json, const struct config *c)
 {
-	v->t = tokenizer_read(v->name, v->json);
-	v->size = tokenizer_vocab(v->t);
-	v->bos = tokenizer_bos(v->t);
-	v->add_bos = v->bos >= 0;
-}
-
-/* Takes the number of ids from a model's config, and the BOS if the tokenizer has none. */
-static void take_config(struct vocabulary *v, const struct config *c)
-{
-	v->size = c->vocab;
-	if (v->bos < 0)
-		v->bos = c->bos;
+	v->json = json;
+	if (json) {
+		v->t = tokenizer_read(v->name, json);
+		v->bos = tokenizer_bos(v->t);
+		v->add_bos = v->bos >= 0;
+		v->size = c ? c->vocab : tokenizer_vocab(v->t);
+		if (c && v->bos < 0)
+			v->bos = c->bos;
+		return;
+	}
+	if (!c)
+		die("%s: is missing", v->name);
+	if (c->vocab != 256)
+		die("%s: is missing; without a tokenizer the vocabulary must be 256 bytes, not %zu ids",
+			v->name, c->vocab);
+	v->size = 256;
+	v->bos = c->bos >= 0 ? c->bos : 0;
+	v->add_bos = true;
 }
 
 static struct vocabulary of_source(const char *path)
 {
 	struct source *s = source_open(path);
 	const struct config c = config_parse(s->config_name, s->text[TEXT_CONFIG]);
-	struct vocabulary v = { .path = path, .name = xformat("%s: tokenizer", path),
-		.json = s->text[TEXT_TOKENIZER] };
+	struct vocabulary v = { .path = path, .name = xformat("%s: tokenizer", path) };
 
-	if (!v.json)
-		die("%s: is missing; this is a model without a tokenizer.json", v.name);
+	describe(&v, s->text[TEXT_TOKENIZER], &c);
 	for (int i = TEXT_TOKENIZER; i < TEXTS; i++) {
 		v.text[i] = i == TEXT_TOKENIZER ? NULL : s->text[i];
 		s->text[i] = NULL;		/* v owns them now */
 	}
-	read_tokenizer(&v);
-	take_config(&v, &c);
 	config_free(&c);
 	source_close(s);
+	return v;
+}
+
+struct vocabulary vocabulary_of(const struct part *part, const struct config *c)
+{
+	struct vocabulary v = { .path = part_name(part), .name = xformat("%s: /tokenizer", part_name(part)) };
+
+	describe(&v, part_has(part, "/tokenizer") ? part_string(part, "/tokenizer") : NULL, c);
 	return v;
 }
 
@@ -53,34 +65,22 @@ struct vocabulary vocabulary_open(const char *path)
 {
 	struct vocabulary v;
 	struct part *part;
-	struct config c;
 
 	if (!path)
 		return (struct vocabulary){ .path = "--bytes", .size = 256, .add_bos = true };
 	if (source_fits(path))
 		return of_source(path);
 	part = part_open(path, "model");
-	c = config_read(part);
-	v = vocabulary_of(part, &c);
+	if (part_has(part, "/config")) {
+		const struct config c = config_read(part);
+
+		v = vocabulary_of(part, &c);
+		config_free(&c);
+	} else {
+		v = vocabulary_of(part, NULL);
+	}
 	v.path = path;
 	v.part = part;
-	config_free(&c);
-	return v;
-}
-
-struct vocabulary vocabulary_of(const struct part *part, const struct config *c)
-{
-	struct vocabulary v = { .path = part_name(part), .name = xformat("%s: /tokenizer", part_name(part)),
-		.size = 256, .bos = c->bos >= 0 ? c->bos : 0, .add_bos = true };
-
-	if (part_has(part, "/tokenizer")) {
-		v.json = part_string(part, "/tokenizer");
-		read_tokenizer(&v);
-		take_config(&v, c);
-	} else if (c->vocab != v.size) {
-		die("%s: is missing; without a tokenizer the vocabulary must be 256 bytes, not %zu ids",
-			v.name, c->vocab);
-	}
 	return v;
 }
 

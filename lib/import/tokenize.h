@@ -32,11 +32,11 @@ struct vocabulary {
 	bool add_bos;
 };
 
-/* path: a model file (as vocabulary_of()), or a source for model-import, which must have a tokenizer; NULL:
- * ids are bytes, and NUL is the BOS. An unsupported tokenizer is an error. */
+/* path: a model file or a source for model-import, as vocabulary_of(); NULL: ids are bytes, and NUL is the
+ * BOS. An unsupported tokenizer is an error. */
 struct vocabulary vocabulary_open(const char *path);
 /* The vocabulary of the model with the first part `part`, which may be closed afterwards. Without a tokenizer
- * the model must have 256 ids, which are bytes; the BOS is that of the config, or NUL. */
+ * the model must have 256 ids, which are bytes; the BOS is that of the config, or NUL. c NULL: no config. */
 struct vocabulary vocabulary_of(const struct part *part, const struct config *c);
 void vocabulary_close(struct vocabulary *v);
 /* Ids of n bytes of text, none for n = 0; free them by encoding_free(). special: special tokens in the text

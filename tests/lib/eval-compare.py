@@ -58,6 +58,14 @@ def make():
     questions("numbers.h5", np.zeros(40), tasks=np.arange(40))
 
 
+def generated(calibrated=None):
+    for k in 1, 2:
+        with copied("right-1.h5", "gen-%d.h5" % k) as f:
+            f["token/id"] = np.arange(7, dtype="i4")
+            if calibrated:
+                f.attrs["calibration"] = h5py.File("full-1.h5").attrs["calibration"]
+
+
 def another():
     with copied("itself.h5", "another.h5") as f:
         f["nll_of_reference"][0] += 1
