@@ -205,9 +205,9 @@ static struct seed seed_of(const struct part *record)
 	return seed;
 }
 
-static bool same_text(const struct part *a, const struct part *b, const char *attribute)
+static bool same_calibration(const struct part *a, const struct part *b)
 {
-	char *x = part_text(a, "/", attribute), *y = part_text(b, "/", attribute);
+	char *x = part_text(a, "/", CALIBRATED), *y = part_text(b, "/", CALIBRATED);
 	const bool same = !strcmp(x ? x : "", y ? y : "");
 
 	free(x), free(y);
@@ -225,7 +225,7 @@ static bool same_array(const struct part *a, const struct part *b, const char *p
 /* Whether two records are of models with one calibration, and have the same likelihoods, or answers. */
 static bool same_numbers(const struct part *a, const struct part *b)
 {
-	return same_text(a, b, CALIBRATED) && (same_array(a, b, "/nll_of_target", TENSOR_F64) ||
+	return same_calibration(a, b) && (same_array(a, b, "/nll_of_target", TENSOR_F64) ||
 		same_array(a, b, "/choice/log_likelihood", TENSOR_F64) ||
 		same_array(a, b, "/token/id", TENSOR_I32));
 }
