@@ -9,8 +9,7 @@
 #   PTQ_EACH=pipelines/each/slurm pipelines/cluster.sh MODEL TEST CALIBRATION
 #
 # each/slurm, each/parallel and each/local --help describe the runners. A failed shard is named; the same command again
-# makes what is missing. The shards need PTQ_SHARDS times the room of the Hessians (docs/scale.md). PTQ_LIMIT: only the
-# first tokens of the calibration set.
+# makes what is missing. The shards need PTQ_SHARDS times the room of the Hessians (docs/scale.md).
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

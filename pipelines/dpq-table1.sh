@@ -3,10 +3,10 @@
 # vision-language model
 #
 # Quantized are, as in the paper, the weights of the language model's linear layers: uint4 with zero points, groups of
-# PTQ_GROUP (128), scales of least squared error. The encoder and the projector stay in 16 bits. W4A16: GPTQ without
-# column order (as the published checkpoints that the paper compares with) and in group-aware order. W4A8: DPQ for FP8
+# PTQ_GROUP (128), searched scales (mse). The encoder and the projector stay in 16 bits. W4A16: GPTQ without column
+# order (as the published checkpoints that the paper compares with) and in group-aware order. W4A8: DPQ for FP8
 # arithmetic with static activation scales, in group-aware order. acc_delta and kl_delta are differences from DPQ,
-# paired, with standard errors over questions. PTQ_LIMIT: only the first tokens of the calibration set.
+# paired, with standard errors over questions.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # dpq-table3.sh [MODEL [TEST [CALIBRATION]]] -- DPQ table 3: precisions, by full order and by group-aware reordering
 #
-# 16 bits; W8A8 (weights and activations in FP8, one scale per tensor); W4A16 by GPTQ and W4A8 by DPQ with 4-bit
-# weights in groups of PTQ_GROUP (128), each by full order (the paper's *) and by group-aware reordering. The paper has
-# accuracies; here they are NLL and KL divergence. nll_rise and kl: from the 16-bit model. nll_delta and kl_delta:
-# differences from W4A8 with group-aware reordering. All are paired, with standard errors over windows and draws.
-# PTQ_LIMIT: only the first tokens of the calibration set.
+# 16 bits; W8A8 (weights and activations in FP8, one scale per tensor); W4A16 by GPTQ and W4A8 by DPQ with 4-bit weights
+# in groups of PTQ_GROUP (128), each by full order (the paper's *) and by group-aware reordering. The paper has
+# perplexities and accuracies; here there are NLL and KL divergence. nll_rise and kl: from the 16-bit model. nll_delta
+# and kl_delta: differences from W4A8 with group-aware reordering. All are paired, with standard errors over windows and
+# draws.
 set -euo pipefail
 # shellcheck source=pipelines/lib/dpq.sh
 . "$(dirname "$0")/lib/dpq.sh"

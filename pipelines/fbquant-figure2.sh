@@ -5,8 +5,7 @@
 # of them use, with the whole range of a group of 128. Clamping: AWQ's scaling and clipping, and the clipping that
 # OmniQuant learns (dpq-run --scale-search learned). Rotation: QuaRot (hadamard-rotate --seed 1). Sub-branch: FBQuant,
 # of rank in/32 in f16, which costs about one bit. kl_delta and nll_delta: differences from RTN at the same bits. The
-# other columns are those of fbquant-table1, whose runs are shared. PTQ_GROUP: another group size. PTQ_LIMIT: only the
-# first tokens of the calibration set.
+# other columns are those of fbquant-table1, whose runs are shared. PTQ_GROUP: another group size.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"

@@ -11,7 +11,7 @@
 # 3 bits. bits_a_weight counts codes, scales, zero points and branches. kl and nll_rise: KL divergence and rise of the
 # NLL from the unquantized model. kl_delta and nll_delta: differences from FBQuant at the same bits. All are paired,
 # with standard errors over windows. paper_ppl: Llama-2-7B on WikiText2, 5.12 unquantized. PTQ_GROUP: another group
-# size. PTQ_LIMIT: only the first tokens of the calibration set.
+# size.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fbquant.sh
 . "$(dirname "$0")/lib/fbquant.sh"

@@ -6,7 +6,6 @@
 # model and after hadamard-rotate --block of the group's size (as MR-GPTQ does for small groups), with Hessians of each
 # model. Activations stay in 16 bits. bits: per weight, with its scales. kl: KL divergence from the unquantized model.
 # kl_delta and nll_delta: differences from the same row without the Hadamard. All have standard errors over windows.
-# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -28,10 +28,10 @@
 # and in packages, and the import of modules in packages; awq-scale, plan-bits and the GPTQ before eora do not count.
 # bits_a_weight: of codes, scales, zero points, signs and branches.
 #
-# PTQ_LIMIT: only the first tokens of the calibration set. PEERS: a Python with h5py, and llama-cpp-python for
-# llama.cpp, or torch, transformers, compressed_tensors and llmcompressor for llm-compressor. GPTQMODEL (PEERS): a
-# Python with h5py, torch, transformers, optimum and gptqmodel. Without a package its rows are missing. The folder of
-# results keeps 28 quantized models for each draw, from which others are made, and those of the packages.
+# PEERS: a Python with h5py, and llama-cpp-python for llama.cpp, or torch, transformers, compressed_tensors and
+# llmcompressor for llm-compressor. GPTQMODEL (PEERS): a Python with h5py, torch, transformers, optimum and gptqmodel.
+# Without a package its rows are missing. The folder of results keeps 28 quantized models for each draw, from which
+# others are made, and those of the packages.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

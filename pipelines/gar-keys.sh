@@ -9,7 +9,6 @@
 # arithmetic (W4A16) and FP8 (W4A8). error_percent: change of tr(E H Eᵀ)/tr(W H Wᵀ) from the paper's key, geometric
 # mean over layers, with its standard error over layers.
 # nll_delta, kl_delta: changes of NLL and of KL from the unquantized model, paired, with standard errors over windows.
-# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -6,8 +6,7 @@
 # of the correction, without down projections (QEP). qronos: all columns compensate it. one-shot: GPTQ with the Hessians
 # of the unquantized model; QEP and Qronos with inputs x of its result, and the unquantized inputs (hessian-accum
 # --pair). sequential: x comes from the layers that are quantized already. kl_delta, nll_delta: differences from GPTQ
-# with the same calibration, paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the
-# calibration set.
+# with the same calibration, paired, with standard errors over windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

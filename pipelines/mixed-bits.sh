@@ -6,7 +6,6 @@
 # bits as one format of 3, 4 or 5 bits for all layers has. By layer, KL are measured with 3 bits and follow for
 # other bits from output errors. predicted: the sum of the KL of single blocks or layers on these tokens.
 # kl_delta, nll_delta: differences from one format of as many bits, paired, with standard errors over windows.
-# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

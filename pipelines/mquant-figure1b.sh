@@ -4,7 +4,7 @@
 # For the inputs of every linear layer of the language model, over the calibration tokens, and for visual and text
 # tokens separately: the median of |x|, the percentiles 99 and 99.99, and the maximum (the ranges of
 # msq-calib --act-mode static-modality). Also the ratio of the two maxima. In the paper (Qwen-VL) visual tokens range
-# from -20 to 10, and few text tokens exceed 0.5. PTQ_LIMIT: only the first tokens of the calibration set.
+# from -20 to 10, and few text tokens exceed 0.5.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

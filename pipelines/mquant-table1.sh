@@ -6,7 +6,6 @@
 # from a percentile (99.999, the paper's; 99.9; 99), above which inputs saturate. Weights and the encoder stay in 16
 # bits. The paper has int16, which shows the clipping alone. In 8 bits a smaller range also rounds the unclipped inputs
 # more finely. acc_delta and kl_delta are differences from no clipping, paired, with standard errors over questions.
-# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

@@ -10,7 +10,7 @@
 # the columns that become outliers (rms-suppress). Rotations have seed 1. Patch embedding, token embeddings and head
 # stay in 16 bits. acc_delta and kl_delta are differences from MQuant with the same bits (unquantized: W4A8 in both
 # parts), paired, with standard errors over questions. The paper's accuracies are in the rows of the same kind of
-# encoder: Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm). PTQ_LIMIT: only the first tokens of the calibration set.
+# encoder: Qwen2-VL-7B (pre-norm), GLM-4V-9B (post-norm).
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

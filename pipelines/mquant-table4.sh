@@ -8,7 +8,7 @@
 # projector have static scales per layer in all of these rows. AWQ: only the language model, int4 in groups of PTQ_GROUP
 # (128), activations in 16 bits. acc_delta and kl_delta are differences from MSQ, paired, with standard errors over
 # questions. The last lines state whether MSQ gave the same answer to every question with and without AIFS, as it must.
-# Times are measured by mquant-table3.sh and mquant-table7.sh. PTQ_LIMIT: only the first tokens of the calibration set.
+# Times are measured by mquant-table3.sh and mquant-table7.sh.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

@@ -7,7 +7,7 @@
 # conversion of the encoder's norms (ln2rms) and the rotation of encoder and projector; and split columns for the
 # outliers that the rotation makes (RMS), which is MQuant. acc_delta and kl_delta are differences from MQuant, paired,
 # with standard errors over questions. steps.tsv has the paired gain of each part, and the gain of MSQ without rotation
-# and with weights rounded to nearest. PTQ_LIMIT: only the first tokens of the calibration set.
+# and with weights rounded to nearest.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

@@ -5,7 +5,7 @@
 # all activations in 16 bits. GPTQ: of the unchanged model. AWQ: awq-scale, then rounding to nearest. MQuant: converted,
 # rotated, columns split, GPTQ. Two more rows: MQuant with encoder and projector in int4, too, and MQuant's W4A8 of
 # table 2 with one scale per row. acc_delta and kl_delta are differences from GPTQ at 4 bits, paired, with standard
-# errors over questions. PTQ_LIMIT: only the first tokens of the calibration set.
+# errors over questions.
 set -euo pipefail
 # shellcheck source=pipelines/lib/vision.sh
 . "$(dirname "$0")/lib/vision.sh"

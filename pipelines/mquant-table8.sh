@@ -6,7 +6,7 @@
 # of each token, keys and values in uint4 with one scale per head of a token (W4A4KV4, as in QuaRot). Draws (PTQ_DRAWS)
 # have other signs of the rotation, too. ppl: perplexity; ppl_16: in 16 bits. kl and nll_rise: KL divergence and rise of
 # the NLL from the model in 16 bits. kl_delta and nll_delta: differences from QuaRot, paired, with standard errors over
-# windows. PTQ_LIMIT: only the first tokens of the calibration set.
+# windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -6,8 +6,7 @@
 # MQuant: rotated, columns split by rms-suppress, GPTQ. Draws (PTQ_DRAWS) have other signs of the rotation, too. A model
 # that cannot be rotated, since it has norms after its residual branches or is rotated already, has no MQuant.
 # kl and nll_rise: KL divergence and rise of the NLL from the model in 16 bits. kl_delta and nll_delta: differences from
-# GPTQ at the same bits, paired, with standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration
-# set.
+# GPTQ at the same bits, paired, with standard errors over windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -7,7 +7,7 @@
 # and rms-suppress, where the weight is the one without the split columns. check.tsv: max|Δ logit| / max|logit| by
 # --check of these filters. channels.tsv: the largest magnitude and the root mean square of each input channel of one
 # weight, before and after the rotation: of the layer in which a rotated channel exceeds the mean most. TEST is not
-# read. PTQ_LIMIT: only the first tokens of the calibration set.
+# read.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

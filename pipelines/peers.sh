@@ -14,7 +14,7 @@
 #
 # PEERS: a Python with torch, transformers, compressed_tensors, llmcompressor, h5py. GPTQMODEL: a Python with torch,
 # transformers, gptqmodel, optimum, h5py; the default is PEERS. Without the packages only ours are measured.
-# PTQ_LIMIT: only the first tokens of the calibration set. AWQ, theirs and ours, reads the first four windows.
+# AWQ, theirs and ours, reads the first four windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -7,8 +7,7 @@
 # smooth-scale (SmoothQuant), after hadamard-rotate (QuaRot), and after hadamard-rotate and rms-suppress, which splits
 # the columns that become outliers (QuaRot+RMS). Each has its Hessians, except the last, which computes the same as the
 # rotated model. kl and nll_rise: KL divergence and rise of the NLL from the model in 16 bits. kl_delta and nll_delta:
-# differences from QuaRot in the same scheme. All are paired, with standard errors over windows. PTQ_LIMIT: only the
-# first tokens of the calibration set.
+# differences from QuaRot in the same scheme. All are paired, with standard errors over windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -2,11 +2,10 @@
 # recipes.sh [MODEL [TEST [CALIBRATION]]] -- DPQ as printed, as released, and ours: the cost of each choice
 #
 # 4-bit weights in groups of PTQ_GROUP (32) for FP8 arithmetic with static activation scales. Recipes: `late`; `paper`,
-# which follows the paper to the letter and rounds weights to FP8 before it codes them; `inc`, the released code, on
+# which follows the paper's algorithm 1 and rounds weights to FP8 before it codes them; `inc`, the released code, on
 # Gaudi 2's FP8 (as there) and on E4M3FN; and `late` with one choice changed at a time. error_percent: change of
 # tr(E H Eᵀ)/tr(W H Wᵀ) from late, geometric mean over layers, with its standard error over layers. nll_delta, kl_delta:
-# changes of NLL and of KL from the unquantized model, paired, with standard errors over windows. PTQ_LIMIT: only the
-# first tokens of the calibration set.
+# changes of NLL and of KL from the unquantized model, paired, with standard errors over windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -5,8 +5,7 @@
 # scales (W4A8), in three column orders. one-shot: with the Hessians of the unquantized model. sequential: each layer
 # is calibrated on the outputs of the quantized layers before it, for the same tokens. nll_rise and kl: from the
 # unquantized model. nll_delta and kl_delta: sequential minus one-shot. All are paired, with standard errors over
-# windows. Times are from tokens to quantized model, both methods in turn, medians of PTQ_RUNS (3) runs. PTQ_LIMIT: only
-# the first tokens of the calibration set.
+# windows. Times are from tokens to quantized model, both methods in turn, medians of PTQ_RUNS (3) runs.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

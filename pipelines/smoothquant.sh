@@ -6,7 +6,6 @@
 # largest |x| (SmoothQuant's O1 and O3), and from its percentile 99.99 (msq-calib --clip). Also int4 activations with
 # one scale per token, where smoothing has a larger effect. kl: KL divergence from the model in 16 bits. kl_delta and
 # nll_delta: differences from α = 0.5 with the same activations. All have standard errors over windows, paired.
-# PTQ_LIMIT: only the first tokens of the calibration set.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

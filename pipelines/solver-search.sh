@@ -5,7 +5,7 @@
 # the search `mse`, or `hessian`. dpq-run --paths keeps K paths of codes of a row, --turns computes scales for codes and
 # codes for scales in turns. error_percent: change of tr(E H Eᵀ)/tr(W H Wᵀ) from gptq, geometric mean over layers, with
 # its standard error over layers. nll_delta, kl_delta: changes of NLL and of KL from the unquantized model, paired, with
-# standard errors over windows. PTQ_LIMIT: only the first tokens of the calibration set.
+# standard errors over windows.
 set -euo pipefail
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "$0")/lib/common.sh"

@@ -37,10 +37,10 @@ dpq-table2-prose|dpq-table2|the embedded model, groups of 128, 32640 tokens|draw
 dpq-table2-babyllama|dpq-table2|babyllama-105, groups of 32, 128 KiB of text|draws=5
 dpq-table2-gemma3-scaled|dpq-table2|Gemma 3 270M (channels scaled), groups of 128, 9198 tokens|draws=3
 dpq-table2-smollm2-rotated|dpq-table2|SmolLM2-135M, rotated, groups of 128, 9198 tokens|draws=3
-dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
+dpq-table2-smollm2|dpq-table2|SmolLM2-135M, groups of 128, 9198 tokens|draws=5
 dpq-table3-babyllama|dpq-table3|babyllama-105, groups of 32, 128 KiB of text|draws=5
 dpq-table3-gemma3-scaled|dpq-table3|Gemma 3 270M (channels scaled), groups of 128, 9198 tokens|draws=3
-dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
+dpq-table3-smollm2|dpq-table3|SmolLM2-135M, groups of 128, 9198 tokens|draws=5
 dpq-table4-prose|dpq-table4|the embedded model, groups of 128, 32640 tokens, one draw|
 fbquant-defaults-prose|fbquant-defaults|the embedded model, groups of 128, 32640 tokens|
 fbquant-figure2-prose|fbquant-figure2|the embedded model, groups of 128, 32640 tokens|draws=5
@@ -49,7 +49,7 @@ fbquant-figure7|fbquant-figure7|groups of 128, two threads|
 fbquant-overfit-prose|fbquant-overfit|the embedded model, groups of 128, test set of 32640 tokens|draws=5
 fbquant-ranks-prose|fbquant-ranks|the embedded model, groups of 128, 32640 tokens|draws=5
 fbquant-table1-prose|fbquant-table1|the embedded model, groups of 128, 32640 tokens|draws=5
-fbquant-table1-smollm2|fbquant-table1|SmolLM2-135M, groups of 128, 18 windows of 512 tokens|draws=5
+fbquant-table1-smollm2|fbquant-table1|SmolLM2-135M, groups of 128, 9198 tokens|draws=5
 fbquant-table1-gemma3|fbquant-table1|Gemma 3 270M (channels scaled), groups of 128, 4088 tokens|draws=3
 fp4-prose|fp4|the embedded model, groups of 16 or 32, 32640 tokens, one draw|
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text, GPTQ: one draw|
@@ -76,7 +76,7 @@ frontier-smollm2|frontier|SmolLM2-135M (channels scaled), groups of 64, 9198 tok
 gar-keys-babyllama|gar-keys|babyllama-105, groups of 32, 128 KiB of text|draws=5
 gar-keys-gemma3|gar-keys|Gemma 3 270M (channels scaled), groups of 32, 4088 tokens|draws=3
 gar-keys-prose|gar-keys|the embedded model, groups of 32, 16320 tokens|draws=5
-gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|draws=5
+gar-keys-smollm2|gar-keys|SmolLM2-135M, groups of 32, 9198 tokens|draws=5
 input-error-prose|input-error|the embedded model, 16320 tokens|draws=3
 mixed-bits-prose|mixed-bits|the embedded model, groups of 64, 32640 tokens|draws=3
 mquant-figure1b|mquant-figure1b|data/vlm|
@@ -97,9 +97,9 @@ quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens, one draw|
 recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|draws=5
 recipes-gemma3|recipes|Gemma 3 270M (channels scaled), groups of 32, 4088 tokens|draws=3
 recipes-prose|recipes|the embedded model, groups of 32, 16320 tokens|draws=5
-recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 18 windows of 512 tokens|draws=5
+recipes-smollm2|recipes|SmolLM2-135M, groups of 32, 9198 tokens|draws=5
 scale-search-prose|scale-search|the embedded model, groups of 128, 16320 tokens|draws=5
 sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|draws=5
 smoothquant-prose|smoothquant|the embedded model, one scale per tensor, 32640 tokens|draws=5
-solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 18 windows of 512 tokens|draws=3
+solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 9198 tokens|draws=3
 T

@@ -53,8 +53,8 @@ about_inputs() { cat <<'H'
 
 MODEL: a Hugging Face folder, a GGUF file or a model file; without it the embedded model.
 TEST, CALIBRATION: token files or plain texts; without them, or '', PTQ_TOKENS (32640) ids
-sampled from the model. Windows have PTQ_CTX (256) tokens. Results are kept in PTQ_RESULTS (results), in one folder
-for each combination of these.
+sampled from the model. Windows have PTQ_CTX (256) tokens. PTQ_LIMIT: only the first tokens of the calibration set.
+Results are kept in PTQ_RESULTS (results), in one folder for each combination of these.
 H
 }
 about_draws() { cat <<'H'

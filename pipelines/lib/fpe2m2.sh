@@ -4,7 +4,7 @@
 # A run is FORMAT-channel (one scale per row, rounded to nearest), FORMAT-group (one scale per PTQ_GROUP columns, 128)
 # or FORMAT-gptq (one scale per row, error compensated in group-aware order). Scales are max|w| over the format's
 # largest value, as in the paper. All scripts share a folder, so that no run is repeated. Draws change the
-# weights of runs by GPTQ alone, and the output errors of all. PTQ_LIMIT: only the first tokens of the calibration set.
+# weights of runs by GPTQ alone, and the output errors of all.
 #
 #   quantized RUN...       the steps of these runs, and of the runs that they are paired with
 #   row COLUMNS RUN        its row of a table: $columns, then $more. bits: a weight, with scales in 32 bits

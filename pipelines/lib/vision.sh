@@ -40,8 +40,9 @@ about_inputs() { cat <<'H'
 MODEL: a vision-language model, a Hugging Face folder or a model file; without it the two embedded models: pre has the
 norms of its encoder before the branches, post after them. QUESTIONS, CALIBRATION: JSON lines for eval-choice, with
 their images in the same folder; calibration tokens are the contexts with the right answers. Without them, or '', those
-of the embedded models. PTQ_TOKENS has no effect. A short run: PTQ_LIMIT=2048 and fewer QUESTIONS. Results are kept in
-PTQ_RESULTS (results), in one folder for each combination of these.
+of the embedded models. PTQ_LIMIT: only the first tokens of the calibration set. PTQ_TOKENS has no effect. A short run:
+PTQ_LIMIT=2048 and fewer QUESTIONS. Results are kept in PTQ_RESULTS (results), in one folder for each combination of
+these.
 H
 }
 about_draws() { cat <<'H'

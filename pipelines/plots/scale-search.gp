@@ -1,6 +1,6 @@
 # scale-search.gp -- the plot of scale-search.sh
-what = "Scales of groups: what a search changes from the search for least squared error (mse)"
-bars = "one standard error (above: over layers, below: over windows)"
+what = "Scales of groups: what a search changes, relative to mse"
+bars = "one SE over layers (above), over windows (below)"
 rows = "search"; series = "compensate"; across = 3
 panels = "error_percent@storage=uint4 error_percent@storage=uint3 error_percent@storage=e2m1 ". \
 	"kl_delta@storage=uint4 kl_delta@storage=uint3 kl_delta@storage=e2m1"

@@ -25,8 +25,9 @@ begin = 'set terminal svg size W,H noenhanced font "sans-serif,14" background "#
 	'B = bars; A = strstrt(B, "over windows"); '. \
 	'A = A ? A : strstrt(B, "over questions"); N = int("0".env("draws")); '. \
 	'if (A && N > 1) { B = B[1:A + 4].N." draws and ".B[A + 5:*] }; '. \
-	'set label 2 about.(strlen(about) && strlen(B) ? "; " : "").(strlen(B) ? "bars: ".B : "") '. \
-	'at screen 0.015, screen down(42) left font "sans-serif,13" tc rgb "#555555"; set tmargin at screen down(64)'
+	'B = about.(strlen(about) && strlen(B) ? "; " : "").(strlen(B) ? "bars: ".B : ""); '. \
+	'set label 2 B at screen 0.015, screen down(42) left font "sans-serif,".(strlen(B) > 110 ? 11 : 13) '. \
+	'tc rgb "#555555"; set tmargin at screen down(64)'
 # the legend of a plot with several panels: name[], with the points of linetypes 1, 2, ...
 legend = 'Q = 0; do for [s=1:|name|] { set label 10 + s name[s] at screen (18.0 + Q) / W, screen down(66) left '. \
 	'font "sans-serif,13" point lt s ps 0.8 offset 1,-0.2; Q = Q + 7.6 * strlen(name[s]) + 34 }'
