@@ -50,6 +50,12 @@ static bool prints(const struct settings *set)
 	return set->tsv || set->json;
 }
 
+/* Whether a table is printed that compares formats over all sigmas. */
+static bool compares(const struct settings *set)
+{
+	return prints(set) && (set->table == SWEEP_BEST || set->table == SWEEP_CROSSOVER);
+}
+
 static void check_sweep(struct settings *set, const struct command *c)
 {
 	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
@@ -65,7 +71,7 @@ static void check_sweep(struct settings *set, const struct command *c)
 		misuse("--table %s needs a MODEL", sweep_tables[set->table]);
 	if (set->uniform && set->plot)
 		misuse("--density uniform has one sigma, --plot draws curves over it");
-	if (set->uniform && prints(set) && (set->table == SWEEP_BEST || set->table == SWEEP_CROSSOVER))
+	if (set->uniform && compares(set))
 		misuse("--density uniform has one sigma, --table %s searches for one",
 			sweep_tables[set->table]);
 	if (set->plot && c->output && !strcmp(set->plot, c->output))
@@ -81,6 +87,16 @@ static double *sigmas_of(const struct settings *set, size_t *points)
 	if (set->uniform)
 		*sigma = INFINITY;
 	return sigma;
+}
+
+/* Makes the tables of the density that are printed, drawn or written. */
+static void add_density(const struct settings *set, struct sweep *s, size_t points,
+	const double sigma[points], const struct output *out)
+{
+	if (out || set->plot || set->table == SWEEP_CURVE)
+		sweep_gauss(s, points, sigma, set->samples, set->seed);
+	if ((out && !set->uniform) || compares(set))
+		sweep_compare(s);
 }
 
 /* Writes all tables to the file, one to standard output, curves to the plot. out may be NULL. */
@@ -139,8 +155,7 @@ int main(int argc, char *argv[])
 		output_start(out, 0, 1);
 	if (out && f.part)
 		output_history(out, "model", f.part);
-	if (out || set.plot || set.table < SWEEP_VALUES)
-		sweep_gauss(&s, points, sigma, set.samples, set.seed);
+	add_density(&set, &s, points, sigma, out);
 	model_filter(&f, sweep_part, &s);
 	if (f.in)
 		sweep_end(&s, input_name(f.in));

@@ -42,10 +42,11 @@ static void check_scales(const struct input_scales *s, const char *tokens)
 {
 	const bool is_static = is_static_mode(s);
 
-	option_without_effect(5, (struct option_without_effect[]){
+	option_without_effect(6, (struct option_without_effect[]){
 		{ s->kv_alone, "tokens clip clip-modality act-clip layers " CALIBRATE_NAMES,
 			"no --act-format" },
 		{ s->input.mode != INPUT_STATIC_MODALITY, "clip-modality", "one scale for all modalities" },
+		{ s->percentile >= 100, "clip-modality", "--clip is 100" },
 		{ !is_static, "tokens clip " CALIBRATE_NAMES, "no static scale" },
 		{ s->input.mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
 		{ s->input.mode == INPUT_AS_IS, "act-format", "--act-mode none" } });

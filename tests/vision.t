@@ -140,6 +140,9 @@ ok 'the range of one modality is clipped' py clipped
 warns '--clip-modality without scales by modality' \
 	'without effect here: --clip-modality .one scale for all modalities.' \
 	msq-calib --act-format int8 --clip-modality text --ctx 128 --tokens $m-t.h5 $m.h5 -o x.h5
+warns '--clip-modality without --clip' 'without effect here: --clip-modality .--clip is 100.' \
+	msq-calib --act-format int8 --act-mode static-modality --clip-modality text --ctx 128 --tokens $m-t.h5 $m.h5 \
+	-o x.h5
 ok 'the report has both modalities' grep -q '^/model/layers/0/mlp/up_proj visual	' said
 within 'KL with inputs rounded by these scales' "$(kl msq.h5)" 1e-6 0.05
 msq-calib -q --act-format int8 --ctx 128 --tokens text-t.h5 --layers '/model/*' --act-mode static-modality $m.h5 \

@@ -13,7 +13,19 @@
 #
 # All are means over draws (of logarithms: output errors). *_se of one window: 0. *_df: degrees of freedom of *_se.
 # *_se_draws, *_se_windows: its parts. *_separated: yes, no, or - without a verdict.
-BEGIN { FS = OFS = "\t" }
+BEGIN {
+	FS = OFS = "\t"
+	for (i = 1; i <= 2 * reports; i++) {
+		line = ""
+		while ((getline line < ARGV[i]) > 0) ;
+		close(ARGV[i])
+		if (line !~ /^all\t/) {
+			print ARGV[i] ": does not end with the line \"all\": remove this damaged file, and " \
+				"the next run makes it again" > "/dev/stderr"
+			exit failed = 1
+		}
+	}
+}
 FNR == 1 { file++ }
 file <= reports { base[file, $1] = shown($2); next }
 file <= 2 * reports && $1 ~ /^\// && shown($2) > 0 {
@@ -28,6 +40,7 @@ FNR == 1 { for (i = 1; i <= NF; i++) name[i] = $i; next }
 		y[$1 (name[i] == "mean" ? "" : "_" name[i])] = name[i] ~ /^se(_|$)/ && $i == "-" ? 0 : $i
 }
 END {
+	if (failed) exit 1
 	for (i = 1; i <= n; i++) { d = change[layer[i]]; sum += d; squares += d * d }
 	m = n ? sum / n : 0
 	y["output_error"] = error > 0 ? exp(logs) : error

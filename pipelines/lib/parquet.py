@@ -16,6 +16,9 @@ def stop(message):
 def rows(path, parquet, error):
     try:
         with parquet.ParquetFile(path) as f:
+            names = f.schema_arrow.names
+            if len(set(names)) < len(names):
+                stop(f"{path}: has two columns of one name, of which JSON would keep the last")
             for batch in f.iter_batches():
                 yield from batch.to_pylist()
     except (OSError, error) as e:  # also a file without its end, where the directory of a Parquet file is
@@ -28,7 +31,7 @@ def plain(value):
         return None
     if isinstance(value, dict):
         return {k: plain(v) for k, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, list) else value
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def main(paths):

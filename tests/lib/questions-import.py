@@ -1,6 +1,7 @@
 """questions-import.py -- Python of tests/questions-import.t and tests/doors/questions-import.t"""
 
 import json
+import math
 import os
 import random
 import re
@@ -270,6 +271,9 @@ def parquet():
     rows = [dict(goal='\u6c34 "x"', sol1="a", sol2="b", label=i % 2) for i in range(3)]
     p.write_table(pyarrow.Table.from_pylist(rows), "g.parquet")
     put("g-rows.jsonl", rows)
+    p.write_table(pyarrow.Table.from_arrays([[1], [2]], names=["a", "a"]), "twice.parquet")
+    pairs = pyarrow.array([[("k", math.nan)]], pyarrow.map_(pyarrow.string(), pyarrow.float64()))
+    p.write_table(pyarrow.Table.from_arrays([pairs], names=["m"]), "map.parquet")
 
 
 def characters():
