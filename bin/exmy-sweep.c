@@ -60,8 +60,10 @@ static void check_sweep(struct settings *set, const struct command *c)
 {
 	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
 
-	option_without_effect(6, (struct option_without_effect[]){
+	option_without_effect(7, (struct option_without_effect[]){
 		{ set->uniform, "sigma", "--density uniform" },
+		{ prints(set) && !c->output && !set->plot && set->table != SWEEP_CURVE,
+			"sigma monte-carlo seed", "only --table curve has it" },
 		{ !model, "layers", "no MODEL" },
 		{ !set->samples, "seed", "no --monte-carlo" },
 		{ !model && !set->plot, "band", "neither MODEL nor --plot" },

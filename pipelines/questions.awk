@@ -31,15 +31,15 @@ function cut(mark,  i, before) {	# the part of `rest` before the mark; `rest` be
 	for (k = 1; k < answers; k++) text[k] = cut(" " name k + 1 ": ")
 	text[answers] = rest
 	for (k = 1; k <= answers; k++)
-		if (match(text[k], " " name "[0-9]+: "))
-			fail("'" substr(text[k], RSTART + 1, RLENGTH - 1) "' comes twice, or is not in its format")
+		if (match(" " text[k] " ", "(\\\\n| )" name "[0-9]+: "))
+			fail("'" substr(" " text[k] " ", RSTART, RLENGTH) "' is in choice " k)
 }
 /^[ \t]*"answer": "/ {
 	if (!answers) fail("an answer without a question")
 	if ($0 !~ (options ? "\"option[12]\"" : "\"answer[0-9]+\"")) fail("is no answer of its question")
 	match($0, /[0-9]+/)
-	answer = substr($0, RSTART, RLENGTH)
-	if (answer + 0 < 1 || answer + 0 > answers) fail("answer " answer " is none of its " answers " choices")
+	answer = substr($0, RSTART, RLENGTH) + 0
+	if (answer < 1 || answer > answers) fail("answer " answer " is none of its " answers " choices")
 	if (options) {
 		printf "{\"sentence\": \"%s\", \"option1\": \"%s\", \"option2\": \"%s\", ", question, text[1], text[2]
 		printf "\"answer\": \"%s\"}\n", answer

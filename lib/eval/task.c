@@ -2,7 +2,6 @@
 /* task.c -- see task.h */
 #include "eval/task.h"
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
