@@ -16,8 +16,9 @@ ways='none-100-all visual-99.999-visual visual-99.9-visual visual-99-visual
 	text-99.999-text text-99.9-text text-99-text'
 for m in "${models[@]}"; do calibration "$m"; for way in $ways; do
 	IFS=- read -r clipped percentile modality <<<"$way"
-	rounding "$m-$clipped-$percentile" "$m" --act-mode static-modality --layers "'/model/layers/*'" \
-		--clip "$percentile" --clip-modality "$modality"
+	clip="--clip $percentile"
+	[ "$modality" = all ] || clip+=" --clip-modality $modality"
+	rounding "$m-$clipped-$percentile" "$m" --act-mode static-modality --layers "'/model/layers/*'" "$clip"
 	choose "$m-clip-$clipped-$percentile" "cat $m-$clipped-$percentile.h5"
 done; done
 run_steps
