@@ -91,16 +91,6 @@ static double *sigmas_of(const struct settings *set, size_t *points)
 	return sigma;
 }
 
-/* Makes the tables of the density that are printed, drawn or written. */
-static void add_density(const struct settings *set, struct sweep *s, size_t points,
-	const double sigma[points], const struct output *out)
-{
-	if (out || set->plot || set->table == SWEEP_CURVE)
-		sweep_gauss(s, points, sigma, set->samples, set->seed);
-	if ((out && !set->uniform) || compares(set))
-		sweep_compare(s);
-}
-
 /* Writes all tables to the file, one to standard output, curves to the plot. out may be NULL. */
 static void give(const struct settings *set, const struct sweep *s, struct output *out, struct plot *plot)
 {
@@ -157,7 +147,8 @@ int main(int argc, char *argv[])
 		output_start(out, 0, 1);
 	if (out && f.part)
 		output_history(out, "model", f.part);
-	add_density(&set, &s, points, sigma, out);
+	if (out || set.plot || set.table < SWEEP_VALUES)
+		sweep_gauss(&s, points, sigma, set.samples, set.seed, out || compares(&set));
 	model_filter(&f, sweep_part, &s);
 	if (f.in)
 		sweep_end(&s, input_name(f.in));

@@ -21,6 +21,15 @@ is 'E2Mx is the best format of 5 and of 6 bits for all sigmas of models' "$(
 )" '33 e2m2 33 e2m3 '
 exmy-sweep --tsv --table crossover --formats e3m0,e2m1,e1m2 >cross
 is '4 bits: E3M0 is better below 0.1244' "$(awk '$1 == "e3m0" && $2 == "e2m1" { printf "%.4f", $4 }' cross)" 0.1244
+for t in best crossover; do
+	exmy-sweep --tsv --table $t --formats e3m0,e2m1,e1m2 -o all.h5 >with
+	exmy-sweep --tsv --table $t --formats e3m0,e2m1,e1m2 >without
+	ok "the table $t, with a file and without" sh -c 'cmp with without && [ "$(wc -l <with)" -gt 1 ]'
+done
+is '... the file has all tables' "$(h5ls all.h5 | cut -d ' ' -f 1 | xargs)" 'best crossover curve values'
+ok 'a plot of curves, and another table' exmy-sweep --tsv --table values --formats e3m0,e2m1,e1m2 --plot c.svg
+warns 'a sample of no printed table' 'without effect here: --monte-carlo .only --table curve has it.' \
+	exmy-sweep --tsv --table best --formats e3m0,e2m1,e1m2 --monte-carlo 10
 exmy-sweep --tsv --sigma 0.1,0.2 --formats e2m2,int4 --monte-carlo 20000 --seed 7 >sampled
 ok 'samples lie within four standard errors' awk 'NR > 1 && ($6 - $4) ^ 2 > 16 * $7 ^ 2 { exit 1 }' sampled
 ok 'a sample has a standard error' awk 'NR > 1 && !($7 > 0) { exit 1 }' sampled

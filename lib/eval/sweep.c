@@ -140,15 +140,6 @@ void sweep_band(const char *text, double *low, double *high)
 		misuse("--band: '%s' is not LOW:HIGH with 0 <= LOW <= HIGH", text);
 }
 
-static struct gauss *gauss_of_all(const struct sweep *s)
-{
-	struct gauss *g = xalloc(s->formats, sizeof *g);
-
-	for (size_t f = 0; f < s->formats; f++)
-		g[f] = gauss_of(&s->format[f]);
-	return g;
-}
-
 static void add_best(struct sweep *s, const struct gauss g[])
 {
 	const struct gauss **other = xalloc(s->formats, sizeof *other);
@@ -192,12 +183,15 @@ static void add_crossovers(struct sweep *s, const struct gauss g[])
 		}
 }
 
-void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number)
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number,
+	bool compare)
 {
-	struct gauss *g = gauss_of_all(s);
+	struct gauss *g = xalloc(s->formats, sizeof *g);
 	double (*sampled)[2] = xalloc(s->formats * n, sizeof *sampled);
 	const bool uniform = n && isinf(sigma[0]);
 
+	for (size_t f = 0; f < s->formats; f++)
+		g[f] = gauss_of(&s->format[f]);
 	#pragma omp parallel for num_threads(threads) schedule(dynamic) if (samples)
 	for (size_t i = 0; i < s->formats * n; i++) {
 		sampled[i][0] = sampled[i][1] = NAN;
@@ -214,17 +208,12 @@ void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t sample
 				(double[]){ s->format[f].bits, uniform ? sqrt(square) : sigma[i], e,
 				e / square, sample[0], sample[1] });
 		}
+	if (compare && !uniform) {
+		add_best(s, g);
+		add_crossovers(s, g);
+	}
 	free(g);
 	free(sampled);
-}
-
-void sweep_compare(struct sweep *s)
-{
-	struct gauss *g = gauss_of_all(s);
-
-	add_best(s, g);
-	add_crossovers(s, g);
-	free(g);
 }
 
 static double quantile(size_t n, const double x[n], double q)

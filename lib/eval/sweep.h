@@ -5,8 +5,8 @@
  * Weights of an output channel, and grids, are scaled to [-1, 1] by the largest weight of the channel. sigma
  * is the standard deviation of the scaled weights, error the mean squared error of the scaled weights.
  *
- * Calling sequence: sweep_begin(); sweep_gauss() and sweep_compare() for weights of a density;
- * sweep_part() for each part of a model, then sweep_end(); use of the tables; sweep_free().
+ * Calling sequence: sweep_begin(); sweep_gauss() for weights of a density; sweep_part() for each part of a
+ * model, then sweep_end(); use of the tables; sweep_free().
  */
 #ifndef EVAL_SWEEP_H
 #define EVAL_SWEEP_H
@@ -56,11 +56,11 @@ void sweep_free(struct sweep *s);
 double *sweep_sigmas(const char *text, size_t *n);
 /* Parses "LOW:HIGH"; anything else is a misuse(). */
 void sweep_band(const char *text, double *low, double *high);
-/* The rows of `curve`. samples: random weights for each point, 0: none. number: the seed. One infinite sigma:
- * uniform weights, with their standard deviation 1/√3 as sigma. */
-void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number);
-/* The rows of `best` and `crossover`, of Gaussian weights; their searches take most of the time. */
-void sweep_compare(struct sweep *s);
+/* samples: random weights for each point, 0: none. number: the seed. compare: also the rows of `best` and
+ * `crossover`, whose searches take most of the time. One infinite sigma: uniform weights, whose `curve` has
+ * their standard deviation 1/√3 as sigma; `best` and `crossover` get no rows. */
+void sweep_gauss(struct sweep *s, size_t n, const double sigma[n], size_t samples, uint64_t number,
+	bool compare);
 /* Adds the selected linear layers of a part. A weight that is not finite is a fatal error. */
 void sweep_part(void *sweep, const struct filter *f);
 /* Adds the row of all channels, after the last part. */

@@ -16,16 +16,15 @@
 BEGIN {
 	FS = OFS = "\t"
 	for (i = 1; i <= 2 * reports; i++) {
-		for (n = 0; (getline line < ARGV[i]) > 0; last = line) if (!n++) head = line
+		for (lines = 0; (getline line < ARGV[i]) > 0; last = line) if (!lines++) head = line
 		close(ARGV[i])
-		if (n < 2 || last !~ /^all(\t|$)/ || split(head, in_head) != split(last, in_last)) {
+		if (lines < 2 || last !~ /^all(\t|$)/ || split(head, in_head) != split(last, in_last)) {
 			print ARGV[i] ": does not end with a whole line \"all\": remove this damaged file, and " \
 				"the next run makes it again" > "/dev/stderr"
 			failed = 1
 			exit 1
 		}
 	}
-	n = 0
 }
 FNR == 1 { file++ }
 file <= reports { base[file, $1] = shown($2); next }
