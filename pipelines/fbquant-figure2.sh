@@ -11,18 +11,8 @@ set -euo pipefail
 . "$(dirname "$0")/lib/fbquant.sh"
 draws=${PTQ_DRAWS:-1}
 begin fbquant "$@"
-in='--hessian hessian.h5 model.h5'
 calibrate
-step "hadamard-rotate --seed 1 model.h5 -o rotated.h5"
-for b in 4 3; do
-	weights="--storage uint$b --group $group"
-	step "awq-scale -q $weights $in -o awq$b.h5"
-	measure_file w$b-RTN "dpq-run --compensate none --scale-search minmax $weights $in"
-	measure_file w$b-AWQ "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
-	measure_file w$b-OmniQuant "dpq-run --compensate none --scale-search learned $weights $in"
-	measure_file w$b-QuaRot "dpq-run --compensate none --scale-search minmax $weights rotated.h5"
-	measure_file w$b-FBQuant "fbq-run $weights $in"
-done
+for b in 4 3; do quantized $b RTN AWQ OmniQuant QuaRot FBQuant; done
 run_steps
 
 tabulate figure2 "$columns" row <<'T'

@@ -17,26 +17,9 @@ set -euo pipefail
 . "$(dirname "$0")/lib/fbquant.sh"
 draws=${PTQ_DRAWS:-1}
 begin fbquant "$@"
-in='--hessian hessian.h5 model.h5'
 calibrate
 for b in 4 3; do
-	weights="--storage uint$b --group $group" eora='fbq-run --method eora --hessian hessian.h5'
-	step "awq-scale -q $weights $in -o awq$b.h5"
-	measure_file w$b-RTN "dpq-run --compensate none --scale-search minmax $weights $in"
-	measure_file w$b-GPTQ "dpq-run --reorder none $weights $in"
-	measure_file w$b-GPTQ-GAR "dpq-run --reorder gar $weights $in"
-	measure_file w$b-AWQ "dpq-run --compensate none --scale-search minmax $weights awq$b.h5"
-	measure_file w$b-OmniQuant "dpq-run --compensate none --scale-search learned $weights $in"
-	measure_file w$b-SVD "fbq-run --method lowrank $weights $in"
-	measure_file w$b-LoftQ "fbq-run --method loftq $weights $in"
-	measure_file w$b-SVDQuant "fbq-run --method svdquant $weights $in"
-	measure_file w$b-EoRA "fbq-run --method eora $weights $in"
-	measure_file w$b-CALDERA "fbq-run --method caldera $weights $in"
-	measure_file w$b-GPTQ+EoRA "dpq-run -q --reorder none $weights $in | $eora --reference model.h5"
-	measure_file w$b-GPTQ-GAR+EoRA "dpq-run -q --reorder gar $weights $in | $eora --reference model.h5"
-	measure_file w$b-GPTQ-32 "dpq-run --reorder none --storage uint$b --group 32 $in"
-	measure_file w$b-GPTQ-GAR-32 "dpq-run --reorder gar --storage uint$b --group 32 $in"
-	measure_file w$b-FBQuant "fbq-run $weights $in"
+	quantized $b RTN GPTQ{,-GAR,+EoRA,-GAR+EoRA,-32,-GAR-32} AWQ OmniQuant SVD LoftQ SVDQuant EoRA CALDERA FBQuant
 done
 run_steps
 

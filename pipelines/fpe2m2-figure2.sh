@@ -17,20 +17,12 @@ done; done)
 quantized $runs
 run_steps
 
-# Averages over eight tasks of Qwen2.5-7B-Instruct from the paper's table 4, because figure 2 has no numbers.
-paper() { case $1 in
-	int4-channel) echo 48.5 ;; int4-group) echo 69.4 ;; int4-gptq) echo 67.2 ;;
-	e2m1-channel) echo 69.5 ;; e2m1-group) echo 71.2 ;; e2m1-gptq) echo 70.6 ;;
-	int5-channel) echo 70.1 ;; int5-group) echo 71.4 ;; int5-gptq) echo 71.5 ;;
-	e2m2-channel) echo 72.9 ;; e2m2-group) echo 72.7 ;; e2m2-gptq) echo 72.2 ;;
-esac; }
-rows() {
-	printf 'family\tscales\tformat\t@\t%s\tpaper_table4\n' "$more"
+{
+	printf 'family\tscales\tformat\t@\t%s\tpaper_table4\n' "$more"	# figure 2 has no numbers
 	for r in $runs; do
 		[[ $r = int* ]] && family=INT || family=E2Mx
 		printf '%s\t%s\t%s\t@%s\t%s\n' $family "${r#*-}" "${r%-*}" "$r" "$(paper "$r")"
 	done
-}
-rows | tabulate figure2 "$columns" row
+} | tabulate figure2 "$columns" row
 say "the paper's table 4, unquantized: 72.7"
 plot figure2

@@ -11,23 +11,14 @@ set -euo pipefail
 . "$(dirname "$0")/lib/fpe2m2.sh"
 draws=${PTQ_DRAWS:-1}
 begin fpe2m2 "$@"
-quantized {int4,e2m1,int5,e2m2}-{channel,group,gptq}
+runs=$(echo {int4,e2m1,int5,e2m2}-{channel,group,gptq})
+# shellcheck disable=SC2086
+quantized $runs
 run_steps
 
-tabulate table4 "$columns" row <<T
-format	scales	@	$more	paper
-int4	channel	@int4-channel	48.5
-int4	group	@int4-group	69.4
-int4	gptq	@int4-gptq	67.2
-e2m1	channel	@e2m1-channel	69.5
-e2m1	group	@e2m1-group	71.2
-e2m1	gptq	@e2m1-gptq	70.6
-int5	channel	@int5-channel	70.1
-int5	group	@int5-group	71.4
-int5	gptq	@int5-gptq	71.5
-e2m2	channel	@e2m2-channel	72.9
-e2m2	group	@e2m2-group	72.7
-e2m2	gptq	@e2m2-gptq	72.2
-T
+{
+	printf 'format\tscales\t@\t%s\tpaper\n' "$more"
+	for r in $runs; do printf '%s\t%s\t@%s\t%s\n' "${r%-*}" "${r#*-}" "$r" "$(paper "$r")"; done
+} | tabulate table4 "$columns" row
 say "the paper, unquantized: 72.7"
 plot table4

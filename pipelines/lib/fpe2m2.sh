@@ -4,9 +4,10 @@
 # A run is FORMAT-channel (one scale per row, rounded to nearest), FORMAT-group (one scale per PTQ_GROUP columns, 128)
 # or FORMAT-gptq (one scale per row, error compensated in group-aware order). Scales are max|w| over the format's
 # largest value, as in the paper. All scripts share a folder, so that no run is repeated. Draws change the
-# weights of runs by GPTQ alone, and the output errors of all.
+# weights of runs by GPTQ alone, and the output errors of all: the other weights are evaluated once.
 #
 #   quantized RUN...       the steps of these runs, and of the runs that they are paired with
+#   paper RUN              the average of Qwen2.5-7B-Instruct over eight tasks in the paper's table 4, if it is there
 #   row COLUMNS RUN        its row of a table: $columns, then $more. bits: a weight, with scales in 32 bits
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -29,18 +30,30 @@ options() { case ${1#*-} in
 	gptq) echo "--group channel --order order.h5" ;;
 esac; }
 quantized() {
-	local r run
+	local r run command weights
 	declare -A made=()
 	calibrate
 	step "gar-order --group channel hessian.h5 -o order.h5"
 	for r; do for run in "$(pair "$r")" "$r"; do
 		[ -z "${made[$run]-}" ] || continue
 		made[$run]=yes
-		measure_file "$run" "dpq-run --storage ${run%-*} $(options "$run") --scale-search minmax \
-			--hessian hessian.h5 model.h5" \
-			"tensor-diff -q --reference model.h5 $run.h5 >$run.diff"
+		command="dpq-run --storage ${run%-*} $(options "$run") --scale-search minmax"
+		weights="tensor-diff -q --reference model.h5 $run.h5 >$run.diff"
+		case $run in
+			*-gptq) measure_file "$run" "$command --hessian hessian.h5 model.h5" "$weights" ;;
+			*)
+				step "$command --hessian hessian.h5 model.h5 -q --report $run.report >/dev/null"
+				step "$command model.h5 -q -o $run.h5 && tensor-stats -q $run.h5 >$run.stats && $weights &&
+					$(evaluated "$run") && rm $run.h5" ;;
+		esac
 	done; done
 }
+paper() { case $1 in
+	int4-channel) echo 48.5 ;; int4-group) echo 69.4 ;; int4-gptq) echo 67.2 ;;
+	e2m1-channel) echo 69.5 ;; e2m1-group) echo 71.2 ;; e2m1-gptq) echo 70.6 ;;
+	int5-channel) echo 70.1 ;; int5-group) echo 71.4 ;; int5-gptq) echo 71.5 ;;
+	e2m2-channel) echo 72.9 ;; e2m2-group) echo 72.7 ;; e2m2-gptq) echo 72.2 ;;
+esac; }
 row() {
 	local bits error same code=${2%-*}
 	case $code in
