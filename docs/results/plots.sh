@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# plots.sh -- draws the plots of this folder again from its tables, as `plot` of the pipelines draws them (make plots)
+# plots.sh [PLOT...] -- draws these plots of this folder, or all, again from its tables, as `plot` of the pipelines draws
+# them (make plots)
 #
 # A line for each plot, with | between: its name, which its table has, too; the script in pipelines/plots, whose name
 # ends in that of the pipeline's table; the model, the groups and the number of tokens; more, with ; between: variables
@@ -28,6 +29,7 @@ one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
 	mv "$table.svg" "$folder/$name.svg"
 }
 while IFS='|' read -r plot script about more; do
+	[[ $# = 0 || " $* " = *" $plot "* ]] || continue
 	mkdir "$tmp/$plot"
 	(cd "$tmp/$plot" && one "$plot" "$script" "$about" "$more")
 done <<'T'
