@@ -128,8 +128,9 @@ done
 run_steps
 
 row() {	# row COLUMNS RUN BASE: with processor seconds and memory
-	local files
-	comparison "$1" "$2" "$3" "$(bits_of "$2")" | tr -d '\n'
+	local files bits
+	bits=$(bits_of "$2")
+	comparison "$1" "$2" "$3" "$bits" | tr -d '\n'
 	files_of "$2.usage"
 	awk '/peak memory/ { mib = $4 > mib ? $4 : mib; s += $6; n++ }
 		END { printf "\t%.1f\t%.0f\n", s / (n ? n : 1), mib }' "${files[@]}"

@@ -166,6 +166,18 @@ is '... E2M2 is its own base, the others have verdicts' "$(awk -F '\t' '
 	NR == 1 { n = NF; for (i = 1; i <= NF; i++) at[$i] = i; next }
 	NF == n { print $1 ":" ($at["kl_delta_separated"] ~ /^(yes|no)$/) }' results/fpe2m2/*/table3.tsv | xargs)" \
 	'e1m3:1 e2m2:0 e3m1:1 e4m0:1'
+cd results/fpe2m2/* || exit 1
+is '... weights rounded to nearest are evaluated once, with the output errors of all draws' \
+	"$(echo e2m2-channel.*record e2m2-channel.*report)" \
+	'e2m2-channel.record e2m2-channel.draw1.report e2m2-channel.report'
+for damage in '$d' '$s/\t.*//'; do for f in e1m3-channel.stats e1m3-channel.diff; do
+	sed -i.whole "$damage" $f
+	no "... a damaged table of one run, $f: $damage" 1 "$f: has no (bits|weight_error) of all" \
+		env PTQ_RESULTS="$tmp/results" PTQ_QUESTIONS="$tmp/questions.jsonl" PTQ_DRAWS=2 \
+		"$top/pipelines/fpe2m2-table3.sh" "$tmp/tiny.h5"
+	mv $f.whole $f
+done; done
+cd "$tmp" || exit 1
 ok 'branches' env PTQ_RANKS=1 "$top/pipelines/fbquant-ranks.sh" tiny.h5
 is '... have accuracies' "$(head -1 results/fbquant/*/ranks.tsv | tr '\t' '\n' | grep -c '^acc_norm_delta_se$')" 1
 sed '/^step\|^measure\|^run_steps/d' own.sh >names.sh

@@ -8,14 +8,15 @@ ln -s "$top/pipelines" pipelines
 cp "$top"/docs/results/*.tsv "$top/docs/results/plots.sh" docs/results
 ok 'plots are drawn again from the tables' docs/results/plots.sh
 is '... all that are there' "$(ls docs/results/*.svg)" "$(cd "$top" && ls docs/results/*.svg)"
+no '... a plot that is not there' 2 'nosuch: no such plot' docs/results/plots.sh nosuch
 # Another gnuplot writes other SVG.
 made_by() { sed -n 's/.*Produced by \(GNUPLOT [^<]*[^< ]\).*/\1/p' "$@" | sort -u; }
 differ() { for f in docs/results/*.svg; do cmp -s "$f" "$top/$f" || echo "$f"; done; }
 by=$(made_by "$top"/docs/results/*.svg)
 if [ "$(made_by docs/results/*.svg)" = "$by" ]; then
 	is '... equal to those that are there' "$(differ)" ''
-	sed -i 's/0\.00/0.01/g' docs/results/fp4-prose.tsv
-	ok '... from another table' docs/results/plots.sh fp4-prose
+	sed -i 's/0\.00/0.01/g' docs/results/fp4-prose.tsv docs/results/recipes-prose.tsv
+	ok '... one, from another table' docs/results/plots.sh fp4-prose
 	is '... another plot' "$(differ)" docs/results/fp4-prose.svg
 else
 	skip '... equal to those that are there' "they are by $by"

@@ -12,6 +12,9 @@ folder=$PWD here=$(realpath ../../pipelines) part=.
 . "$here/lib/tables.sh"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+for plot; do
+	[ -f "$plot.svg" ] || { echo "plots.sh: $plot: no such plot; expected the name of a .svg without .svg" >&2; exit 2; }
+done
 
 one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
 	local name=$1 table=$2 variables v
@@ -70,8 +73,8 @@ fpe2m2-figure9-smollm2|fpe2m2-figure9|SmolLM2-135M|
 fpe2m2-table2|fpe2m2-table2|data/vlm, one scale per row, 528 questions|
 fpe2m2-table4-babyllama|fpe2m2-table4|babyllama-105, groups of 32, 128 KiB of text|draws=5
 fpe2m2-table4-prose|fpe2m2-table4|the embedded model, groups of 128, 32640 tokens|draws=5
-fpe2m2-table4-smollm2|fpe2m2-table4|SmolLM2-135M (channels scaled), groups of 128, 9198 tokens, GPTQ: one draw|
-fpe2m2-table4-gemma3|fpe2m2-table4|Gemma 3 270M (channels scaled), groups of 128, 9198 tokens, GPTQ: one draw|
+fpe2m2-table4-smollm2|fpe2m2-table4|SmolLM2-135M (channels scaled), groups of 128, 9198 tokens|draws=5
+fpe2m2-table4-gemma3|fpe2m2-table4|Gemma 3 270M (channels scaled), groups of 128, 9198 tokens|draws=3
 frontier-gemma3|frontier|Gemma 3 270M (channels scaled), groups of 64, 4088 tokens, one draw|
 frontier-prose|frontier|the embedded model, groups of 64, 32640 tokens|draws=3
 frontier-smollm2|frontier|SmolLM2-135M (channels scaled), groups of 64, 9198 tokens, one draw|

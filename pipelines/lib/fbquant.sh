@@ -41,7 +41,11 @@ quantized() {
 		measure_file "w$1-$way" "$command"
 	done
 }
-row() { comparison "$1" "$2" "$3" "$(bits_of "$2")"; }
+row() {
+	local bits
+	bits=$(bits_of "$2")
+	comparison "$1" "$2" "$3" "$bits"
+}
 errors() {
 	local heldout
 	heldout=$(over_draws "$2.diff" all output_error)

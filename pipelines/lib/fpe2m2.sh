@@ -30,7 +30,7 @@ options() { case ${1#*-} in
 	gptq) echo "--group channel --order order.h5" ;;
 esac; }
 quantized() {
-	local r run command weights
+	local r run command weights of='--hessian hessian.h5 model.h5'
 	declare -A made=()
 	calibrate
 	step "gar-order --group channel hessian.h5 -o order.h5"
@@ -39,12 +39,12 @@ quantized() {
 		made[$run]=yes
 		command="dpq-run --storage ${run%-*} $(options "$run") --scale-search minmax"
 		weights="tensor-diff -q --reference model.h5 $run.h5 >$run.diff"
-		case $run in
-			*-gptq) measure_file "$run" "$command --hessian hessian.h5 model.h5" "$weights" ;;
+		case $draws-$run in
+			1-*|*-gptq) measure_file "$run" "$command $of" "$weights" ;;
 			*)
-				step "$command --hessian hessian.h5 model.h5 -q --report $run.report >/dev/null"
-				step "$command model.h5 -q -o $run.h5 && tensor-stats -q $run.h5 >$run.stats && $weights &&
-					$(evaluated "$run") && rm $run.h5" ;;
+				step "$command $of -q --report $run.report >/dev/null"
+				step "$command model.h5 -q -o $run.h5 && tensor-stats -q $run.h5 >$run.stats &&
+					$weights && $(evaluated "$run") && rm $run.h5" ;;
 		esac
 	done; done
 }
@@ -60,7 +60,9 @@ row() {
 		e*) code=$((1 + ${code:1:1} + ${code:3:1})) ;;
 		*) code=${code//[a-z]/} ;;
 	esac
-	bits=$(bits_of "$2") error=$(over_draws "$2.diff" all weight_error) same=$(over_draws "$2.tsv" top_agreement)
+	bits=$(bits_of "$2")
+	error=$(over_draws "$2.diff" all weight_error)
+	same=$(over_draws "$2.tsv" top_agreement)
 	comparison "$1" "$2" "$(pair "$2")" | tr -d '\n'
 	printf '\t%s\t%s\t%s\t%s\t%s\n' "$bits" "$(awk "BEGIN { print ($code + $bits) / 2 }")" \
 		"$error" "$same" "$(pair "$2")"

@@ -95,7 +95,7 @@ over_draws() {
 	files_of "$1"
 	awk -F '\t' -v key="$2" -v name="${3-}" '
 		FNR == 1 { c = name == "" ? 2 : 0; for (i = 1; i <= NF; i++) if (name != "" && $i == name) c = i }
-		c && $1 == key { s += $c; n++ }
+		c && $1 == key && $c ~ /[0-9]/ { s += $c; n++ }
 		END { if (n != ARGC - 1) exit 1; print s / n }' "${files[@]}" || fail 1 "$1: has no ${3-} of $2"
 }
 bits_of() { over_draws "$1.stats" all bits; }
@@ -130,7 +130,7 @@ described() {	# the group, and the size of the test set
 draw() {	# draw NAME FILE: $part/NAME.svg
 	export part
 	draws=${draws:-1} table=$1.tsv out=$part/$1.svg plots=$here/plots GNUPLOT_LIB=$here/plots \
-		gnuplot "$here/plots/style.gp" "$2"
+		gnuplot -d "$here/plots/style.gp" "$2"
 }
 plot() {
 	local of=${about-}
