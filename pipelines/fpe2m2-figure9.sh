@@ -16,7 +16,7 @@ run_steps
 
 # for each number of inputs: the sigma of a channel of normal weights
 cut -f 6 reference.stats | grep -x '[0-9][0-9]*' | sort -nu | while read -r n; do
-	gnuplot -e "set print '-'; print sprintf('%d %.4f', $n, 1 / invnorm((1 + 0.5 ** (1.0 / $n)) / 2))"
+	gnuplot -d -e "set print '-'; print sprintf('%d %.4f', $n, 1 / invnorm((1 + 0.5 ** (1.0 / $n)) / 2))"
 done >"$part/gaussian"
 awk -f "$lib/fpe2m2-figure9.awk" "$part/gaussian" reference.stats layer.tsv >"$part/figure9.tsv"
 table figure9

@@ -4,7 +4,7 @@
 # Rounded to nearest. The paper has accuracies; here they are NLL and KL divergence from the unquantized model.
 # paper_mean: mean over the paper's seven models of their averages over eight tasks. paper_7b: the average of
 # Qwen2.5-7B.
-# Standard errors are over windows. docs/results/fpe2m2.md explains the columns.
+# Standard errors are over windows, and draws if there are several. docs/results/fpe2m2.md explains the columns.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"

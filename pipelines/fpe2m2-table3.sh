@@ -3,7 +3,7 @@
 #
 # One scale per row, rounded to nearest. E1M3 with the scale max|w|/3.75 is INT5 in every code.
 # paper: average accuracy over eight tasks of Qwen2.5-7B-Instruct.
-# Standard errors are over windows. docs/results/fpe2m2.md explains the columns.
+# Standard errors are over windows, and draws if there are several. docs/results/fpe2m2.md explains the columns.
 set -euo pipefail
 # shellcheck source=pipelines/lib/fpe2m2.sh
 . "$(dirname "$0")/lib/fpe2m2.sh"

@@ -166,6 +166,8 @@ is '... E2M2 is its own base, the others have verdicts' "$(awk -F '\t' '
 	NR == 1 { n = NF; for (i = 1; i <= NF; i++) at[$i] = i; next }
 	NF == n { print $1 ":" ($at["kl_delta_separated"] ~ /^(yes|no)$/) }' results/fpe2m2/*/table3.tsv | xargs)" \
 	'e1m3:1 e2m2:0 e3m1:1 e4m0:1'
+is '... 16 evaluations of 12 runs, four of them by GPTQ' \
+	"$(PTQ_DRAWS=2 "$top/pipelines/fpe2m2-table4.sh" --dry-run tiny.h5 | grep -c -- '--reference reference.h5')" 16
 cd results/fpe2m2/* || exit 1
 is '... weights rounded to nearest are evaluated once, with the output errors of all draws' \
 	"$(echo e2m2-channel.*record e2m2-channel.*report)" \

@@ -7,14 +7,11 @@
 # of the script, draws=N for a table of N draws, and NAME.tsv=TABLE for further tables.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
-folder=$PWD here=$(realpath ../../pipelines) part=.
+folder=$PWD drawn='' here=$(realpath ../../pipelines) part=.
 # shellcheck source=pipelines/lib/tables.sh
 . "$here/lib/tables.sh"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-for plot; do
-	[ -f "$plot.svg" ] || { echo "plots.sh: $plot: no such plot; expected the name of a .svg without .svg" >&2; exit 2; }
-done
 
 one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
 	local name=$1 table=$2 variables v
@@ -33,6 +30,7 @@ one() {	# one PLOT SCRIPT ABOUT MORE, in an empty folder
 }
 while IFS='|' read -r plot script about more; do
 	[[ $# = 0 || " $* " = *" $plot "* ]] || continue
+	drawn+=" $plot "
 	mkdir "$tmp/$plot"
 	(cd "$tmp/$plot" && one "$plot" "$script" "$about" "$more")
 done <<'T'
@@ -108,3 +106,6 @@ sequential-babyllama|sequential|babyllama-105, groups of 32, 128 KiB of text|dra
 smoothquant-prose|smoothquant|the embedded model, one scale per tensor, 32640 tokens|draws=5
 solver-search-smollm2|solver-search|SmolLM2-135M, groups of 64, 9198 tokens|draws=3
 T
+for plot; do
+	[[ $drawn = *" $plot "* ]] || { echo "plots.sh: $plot: no such plot; expected a name as in this file" >&2; exit 2; }
+done

@@ -13,6 +13,7 @@
 #                          RUN.report of COMMAND. OPTIONs are eval-ppl's, and with PTQ_QUESTIONS eval-choice's
 #   measure_file RUN COMMAND [ALSO]   the same for COMMAND -o RUN.h5; also RUN.stats, the table of tensor-stats.
 #                          ALSO: another command that reads RUN.h5, which is removed at the end without keep=yes
+#   measured RUN [ALSO]    prints the commands of measure_file for RUN.h5, without that of the report
 #   evaluated RUN [OPTION...]   prints the commands that evaluate RUN.h5: RUN.tsv: NLL and divergence from model.h5;
 #                          RUN.record: those of each target; with PTQ_QUESTIONS RUN.choice: accuracies, and RUN.answers
 #   judge RUN [OPTION...], answered RUN [OPTION...]   print these two commands; judge for a model on standard input
@@ -59,8 +60,9 @@ H
 }
 about_draws() { cat <<'H'
 
-PTQ_DRAWS (1): repeats everything with other calibration windows, signs of rotations and damping, the same for all
-methods. Standard errors are then over draws and windows, and the table says which differences are separated.
+PTQ_DRAWS (1): repeats all that depends on calibration windows, signs of rotations or damping, with others of these,
+the same for all methods. Standard errors are then over draws and windows, and the table says which differences are
+separated.
 PTQ_QUESTIONS: questions for eval-choice, without images, as JSON lines. Their accuracies become columns of the table.
 H
 }
@@ -243,10 +245,13 @@ measure() {
 	else step "$2 -q --report $1.report -o $1.h5 && $(evaluated "$1" "${@:3}") && rm $1.h5"; fi
 }
 measure_file() {
-	local end=" && rm $1.h5"
 	may_be_run "$1"
+	step "$2 -q --report $1.report -o $1.h5 && $(measured "$1" "${3-}")"
+}
+measured() {
+	local end=" && rm $1.h5"
 	[ -z "${keep-}" ] || end=''
-	step "$2 -q --report $1.report -o $1.h5 && tensor-stats -q $1.h5 >$1.stats &&${3:+ $3 &&} $(evaluated "$1")$end"
+	echo "tensor-stats -q $1.h5 >$1.stats &&${2:+ $2 &&} $(evaluated "$1")$end"
 }
 program() {
 	local first file

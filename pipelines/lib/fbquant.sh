@@ -36,7 +36,8 @@ quantized() {
 			GPTQ-GAR+EoRA) command="dpq-run -q --reorder gar $weights $in | $eora" ;;
 			FBQuant) command="fbq-run $weights $in" ;;
 			SVD) command="fbq-run --method lowrank $weights $in" ;;
-			*) command="fbq-run --method ${way,,} $weights $in" ;;	# LoftQ, SVDQuant, EoRA, CALDERA
+			LoftQ|SVDQuant|EoRA|CALDERA) command="fbq-run --method ${way,,} $weights $in" ;;
+			*) fail 1 "$way: no such way" ;;
 		esac
 		measure_file "w$1-$way" "$command"
 	done

@@ -4,10 +4,11 @@
 # A run is FORMAT-channel (one scale per row, rounded to nearest), FORMAT-group (one scale per PTQ_GROUP columns, 128)
 # or FORMAT-gptq (one scale per row, error compensated in group-aware order). Scales are max|w| over the format's
 # largest value, as in the paper. All scripts share a folder, so that no run is repeated. Draws change the
-# weights of runs by GPTQ alone, and the output errors of all: the other weights are evaluated once.
+# weights of runs by GPTQ alone. With several draws the others are evaluated once, and a report for each draw has their
+# output errors.
 #
 #   quantized RUN...       the steps of these runs, and of the runs that they are paired with
-#   paper RUN              the average of Qwen2.5-7B-Instruct over eight tasks in the paper's table 4, if it is there
+#   paper RUN              the average of Qwen2.5-7B-Instruct over eight tasks in the paper's table 4, or nothing
 #   row COLUMNS RUN        its row of a table: $columns, then $more. bits: a weight, with scales in 32 bits
 # shellcheck source=pipelines/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -30,7 +31,7 @@ options() { case ${1#*-} in
 	gptq) echo "--group channel --order order.h5" ;;
 esac; }
 quantized() {
-	local r run command weights of='--hessian hessian.h5 model.h5'
+	local r run command difference in='--hessian hessian.h5 model.h5'
 	declare -A made=()
 	calibrate
 	step "gar-order --group channel hessian.h5 -o order.h5"
@@ -38,13 +39,12 @@ quantized() {
 		[ -z "${made[$run]-}" ] || continue
 		made[$run]=yes
 		command="dpq-run --storage ${run%-*} $(options "$run") --scale-search minmax"
-		weights="tensor-diff -q --reference model.h5 $run.h5 >$run.diff"
+		difference="tensor-diff -q --reference model.h5 $run.h5 >$run.diff"
 		case $draws-$run in
-			1-*|*-gptq) measure_file "$run" "$command $of" "$weights" ;;
+			1-*|*-gptq) measure_file "$run" "$command $in" "$difference" ;;
 			*)
-				step "$command $of -q --report $run.report >/dev/null"
-				step "$command model.h5 -q -o $run.h5 && tensor-stats -q $run.h5 >$run.stats &&
-					$weights && $(evaluated "$run") && rm $run.h5" ;;
+				step "$command $in -q --report $run.report >/dev/null"
+				step "$command model.h5 -q -o $run.h5 && $(measured "$run" "$difference")" ;;
 		esac
 	done; done
 }

@@ -14,6 +14,7 @@
 #                          of all draws (comparison.awk); $compared: the usual columns; BITS: the column bits_a_weight
 #   over_draws FILE KEY [NAME]   the mean over draws of column NAME (the second one) in the line that begins with KEY
 #   bits_of RUN            bits per weight of RUN.stats, which tensor-stats printed: such a mean
+#                          Either as an assignment of its own: its failure then ends the script
 #   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
 #                          script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
