@@ -83,13 +83,14 @@ static void ends(void **state)
 	const struct two_way single = two_way_of(1, 3, d, one, 0.95), equal = two_way_of(2, 3, d, one, 0.95);
 	const struct two_way window = two_way_of(3, 1, d, one, 0.95);
 	const struct two_way none = two_way_of(2, 3, same, one, 0.95);
-	double tenths[21], ones[7];
-	struct two_way rounded;
+	double tenths[21], roots[21], ones[7];
+	struct two_way rounded, equal_roots;
 
 	(void)state;
 	for (int i = 0; i < 21; i++)
-		tenths[i] = 0.1, ones[i % 7] = 1;
+		tenths[i] = 0.1, roots[i] = sqrt(i % 7 + 2), ones[i % 7] = 1;
 	rounded = two_way_of(3, 7, tenths, ones, 0.95);
+	equal_roots = two_way_of(3, 7, roots, ones, 0.95);
 	near(single.se, sqrt((9 + 1 + 16) / 6.0), 1e-14);	/* s/√b */
 	near(single.se_windows, single.se, 0);
 	assert_true(isnan(single.df) && isnan(single.se_draws) && !single.separated);
@@ -98,6 +99,7 @@ static void ends(void **state)
 	near(equal.df, 2, 1e-12);
 	near(equal.quantile, 4.302652729911275, 1e-9);
 	assert_true(equal.se_draws == 0 && !equal.separated);
+	assert_true(equal_roots.se_draws == 0 && equal_roots.se_windows > 0);
 	near(window.se, single.se, 1e-14);
 	near(window.se_draws, single.se, 1e-14);
 	assert_true(isnan(window.se_windows) && isnan(window.df) && !window.separated);

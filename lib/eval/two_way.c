@@ -44,11 +44,15 @@ static void judge(struct two_way *t, size_t draws, size_t windows, const struct 
 	const double parts = s->rows * s->rows / (a - 1) + s->columns * s->columns / (b - 1) +
 		s->rest * s->rest / ((a - 1) * (b - 1));
 
-	t->se_draws = sqrt(s->rows / (a * b));
-	t->se_windows = sqrt(s->columns / (a * b));
-	t->se = sqrt(fmax(sum, larger) / (a * b));
 	/* Equal differences have an se of 0, up to the rounding of their mean. */
-	if (!(t->se > a * b * DBL_EPSILON * fabs(t->mean)))
+	const double rounding = a * b * DBL_EPSILON * fabs(t->mean);
+
+	t->se_draws = sqrt(s->rows / (a * b));
+	t->se_draws *= t->se_draws > rounding;
+	t->se_windows = sqrt(s->columns / (a * b));
+	t->se_windows *= t->se_windows > rounding;
+	t->se = sqrt(fmax(sum, larger) / (a * b));
+	if (!(t->se > rounding))
 		return;
 	if (sum >= larger)
 		t->df = fmax(sum * sum / parts, 1);
