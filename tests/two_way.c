@@ -83,13 +83,17 @@ static void ends(void **state)
 	const struct two_way single = two_way_of(1, 3, d, one, 0.95), equal = two_way_of(2, 3, d, one, 0.95);
 	const struct two_way window = two_way_of(3, 1, d, one, 0.95);
 	const struct two_way none = two_way_of(2, 3, same, one, 0.95);
-	double tenths[21], roots[21], ones[7];
-	struct two_way rounded, equal_roots;
+	double tenths[21], roots[21], cancelled[21], ones[7];
+	struct two_way rounded, equal_roots, equal_sums;
 
 	(void)state;
-	for (int i = 0; i < 21; i++)
-		tenths[i] = 0.1, roots[i] = sqrt(i % 7 + 2), ones[i % 7] = 1;
+	for (int i = 0; i < 21; i++) {
+		tenths[i] = 0.1, ones[i % 7] = 1;
+		roots[i] = sqrt(i % 7 + 2);
+		cancelled[i] = i % 7 == 3 ? -0.6 : 0.1 * (i % 7 + 1) * (i % 7 < 3);
+	}
 	rounded = two_way_of(3, 7, tenths, ones, 0.95);
+	equal_sums = two_way_of(3, 7, cancelled, ones, 0.95);
 	equal_roots = two_way_of(3, 7, roots, ones, 0.95);
 	near(single.se, sqrt((9 + 1 + 16) / 6.0), 1e-14);	/* s/√b */
 	near(single.se_windows, single.se, 0);
@@ -99,6 +103,7 @@ static void ends(void **state)
 	near(equal.df, 2, 1e-12);
 	near(equal.quantile, 4.302652729911275, 1e-9);
 	assert_true(equal.se_draws == 0 && !equal.separated);
+	assert_true(equal_sums.se_draws == 0 && equal_sums.se_windows > 0);	/* their mean is 0 */
 	assert_true(equal_roots.se_draws == 0 && equal_roots.se_windows > 0);
 	near(window.se, single.se, 1e-14);
 	near(window.se_draws, single.se, 1e-14);

@@ -37,15 +37,14 @@ static struct squares squares_of(size_t a, size_t b, const double z[a * b], doub
 	return s;
 }
 
-static void judge(struct two_way *t, size_t draws, size_t windows, const struct squares *s, double confidence)
+/* rounding: an se of equal differences is not larger. */
+static void judge(struct two_way *t, size_t draws, size_t windows, const struct squares *s, double rounding,
+	double confidence)
 {
 	const double a = (double)draws, b = (double)windows, sum = s->rows + s->columns - s->rest;
 	const double larger = fmax(s->rows, s->columns);
 	const double parts = s->rows * s->rows / (a - 1) + s->columns * s->columns / (b - 1) +
 		s->rest * s->rest / ((a - 1) * (b - 1));
-
-	/* Equal differences have an se of 0, up to the rounding of their mean. */
-	const double rounding = a * b * DBL_EPSILON * fabs(t->mean);
 
 	t->se_draws = sqrt(s->rows / (a * b));
 	t->se_draws *= t->se_draws > rounding;
@@ -68,18 +67,19 @@ struct two_way two_way_of(size_t draws, size_t windows, const double d[draws * w
 	struct two_way t = { .se = NAN, .se_draws = NAN, .se_windows = NAN, .df = NAN, .quantile = NAN };
 	const size_t n = draws * windows;
 	double *z = xalloc(n, sizeof *z), *column = xalloc(windows, sizeof *column), sum = 0;
+	double largest = 0;
 
 	for (size_t j = 0; j < windows; j++)
 		sum += weight[j];
 	for (size_t k = 0; k < n; k++)
-		t.mean += weight[k % windows] * d[k];
+		t.mean += weight[k % windows] * d[k], largest = fmax(largest, fabs(d[k]));
 	t.mean /= sum * (double)draws;
 	for (size_t k = 0; k < n; k++)
 		z[k] = weight[k % windows] / sum * (double)windows * (d[k] - t.mean);
 	if (windows > 1 && draws > 1) {
 		const struct squares s = squares_of(draws, windows, z, column);
 
-		judge(&t, draws, windows, &s, confidence);
+		judge(&t, draws, windows, &s, (double)n * DBL_EPSILON * largest, confidence);
 	} else if (n > 1) {
 		sum = 0;
 		for (size_t k = 0; k < n; k++)
