@@ -84,7 +84,7 @@ static void ends(void **state)
 	const struct two_way window = two_way_of(3, 1, d, one, 0.95);
 	const struct two_way none = two_way_of(2, 3, same, one, 0.95);
 	double tenths[21], roots[21], cancelled[21], ones[7];
-	struct two_way rounded, equal_roots, equal_sums;
+	struct two_way rounded, equal_roots, equal_sums, small;
 
 	(void)state;
 	for (int i = 0; i < 21; i++) {
@@ -95,6 +95,9 @@ static void ends(void **state)
 	rounded = two_way_of(3, 7, tenths, ones, 0.95);
 	equal_sums = two_way_of(3, 7, cancelled, ones, 0.95);
 	equal_roots = two_way_of(3, 7, roots, ones, 0.95);
+	for (int i = 0; i < 7; i++)
+		roots[i] += 1e-12;	/* r = 1e-12 (2, -1, -1)/3, A = 7e-24/3 */
+	small = two_way_of(3, 7, roots, ones, 0.95);
 	near(single.se, sqrt((9 + 1 + 16) / 6.0), 1e-14);	/* s/√b */
 	near(single.se_windows, single.se, 0);
 	assert_true(isnan(single.df) && isnan(single.se_draws) && !single.separated);
@@ -105,6 +108,8 @@ static void ends(void **state)
 	assert_true(equal.se_draws == 0 && !equal.separated);
 	assert_true(equal_sums.se_draws == 0 && equal_sums.se_windows > 0);	/* their mean is 0 */
 	assert_true(equal_roots.se_draws == 0 && equal_roots.se_windows > 0);
+	near(small.se_draws, 1e-12 / 3, 1e-3);
+	assert_true(rounded.se == 0 && rounded.se_draws == 0 && rounded.se_windows == 0);
 	near(window.se, single.se, 1e-14);
 	near(window.se_draws, single.se, 1e-14);
 	assert_true(isnan(window.se_windows) && isnan(window.df) && !window.separated);

@@ -37,7 +37,7 @@ static struct squares squares_of(size_t a, size_t b, const double z[a * b], doub
 	return s;
 }
 
-/* rounding: an se of equal differences is not larger. */
+/* rounding: a bound of the rounding error of an se. What is not above it is 0. */
 static void judge(struct two_way *t, size_t draws, size_t windows, const struct squares *s, double rounding,
 	double confidence)
 {
@@ -51,7 +51,8 @@ static void judge(struct two_way *t, size_t draws, size_t windows, const struct 
 	t->se_windows = sqrt(s->columns / (a * b));
 	t->se_windows *= t->se_windows > rounding;
 	t->se = sqrt(fmax(sum, larger) / (a * b));
-	if (!(t->se > rounding))
+	t->se *= t->se > rounding;
+	if (t->se_draws == 0 && t->se_windows == 0)
 		return;
 	if (sum >= larger)
 		t->df = fmax(sum * sum / parts, 1);

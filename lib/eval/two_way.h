@@ -29,7 +29,7 @@
 
 struct two_way {
 	double mean, se;		/* Δ; NaN for one number */
-	double se_draws, se_windows;	/* √(A/(ab)), √(B/(ab)): the parts of se */
+	double se_draws, se_windows;	/* √(A/(ab)), √(B/(ab)): the parts of se; 0 below 2⁻⁵² ab max |d| */
 	double df, quantile;		/* of Student's distribution, two-sided */
 	bool separated;			/* |Δ| > quantile · se */
 };
@@ -40,7 +40,7 @@ struct two_way {
  *
  * One draw: se is se_windows; se_draws, df and quantile are NaN, and nothing is separated, since nothing is
  * known of other draws. One window: the same with draws and windows exchanged. One number: all are NaN. If
- * all numbers are equal, se is 0 up to rounding, and df and quantile are NaN.
+ * all numbers are equal, se is 0, and df and quantile are NaN.
  */
 struct two_way two_way_of(size_t draws, size_t windows, const double d[draws * windows],
 	const double weight[windows], double confidence);
