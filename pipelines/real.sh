@@ -10,8 +10,9 @@
 #
 # The files store weights as codes of 4 to 8 bits. Their dequantized values are the 16-bit reference of all comparisons
 # here. So each weight is on a grid: of 32 columns and 4 bits (smollm2), of 16 or 32 columns and 4 to 8 bits (gemma3).
-# This favours groups of 32 and of 128. The fair rows are those with one scale per row (PTQ_GROUP=channel), and those
-# of a model off the grids. It has the same outputs, and PIPELINE reads it in place of MODEL:
+# This may favour groups of 32 and of 128 (docs/results/smollm2.md measures it). The fair rows are those with one scale
+# per row (PTQ_GROUP=channel), and those of a model off the grids. It has the same outputs, and PIPELINE reads it in
+# place of MODEL:
 #
 #   --as scaled    channels scaled by random factors of 1 to 2^0.5 (smooth-scale --random 1)
 #   --as rotated   rotated (hadamard-rotate --seed 1). Not gemma3: the norms after its residual branches have a gain
@@ -77,7 +78,7 @@ elif [ ! -e "$folder/model.h5" ]; then
 	rm -rf "$part"
 fi
 if [ -z "$form" ]; then
-	say "the weights are those of $grids: this favours groups of 32 and 128, but not PTQ_GROUP=channel"
+	say "the weights are those of $grids: this may favour groups of 32 and 128, not PTQ_GROUP=channel"
 elif [ $mode = make ] && { [ ! -e "$file" ] || [ "$folder/model.h5" -nt "$file" ]; }; then
 	"${change[@]}" -q "$folder/model.h5" -o "$file"
 fi

@@ -10,6 +10,8 @@ H = 520
 @legend
 set multiplot layout 1,1 margins 0.12,0.98,0.12,down(92); set key off
 set logscale y; set format y "%g"; set xlabel "bits per weight, with 32-bit scales"; set xrange [2.9:*]
-set ylabel "KL divergence, 10⁻³ nats per token"
-plot for [i=1:6] of(i) using "bits":(1000 * column("kl")):(1000 * column("kl_se")) with yerrorlines lt i
+stats table using "kl" nooutput
+unit = STATS_max < 0.1 ? 1000 : 1
+set ylabel "KL divergence, ".(unit > 1 ? "10⁻³ " : "")."nats per token"
+plot for [i=1:6] of(i) using "bits":(unit * column("kl")):(unit * column("kl_se")) with yerrorlines lt i
 unset multiplot

@@ -24,7 +24,7 @@ do for [p=1:3] {
 	unset label
 }
 set format y "%g"; set key bottom right; set title ""
-set logscale xy; set xrange [0.4:60]; set xtics (1, 3, 10, 30)
+set logscale xy; set xrange [0.4:100]; set xtics (1, 3, 10, 30)
 set yrange [0.7 * B_min:2.5 * (B_max > peak ? B_max : peak)]
 do for [p=1:3] {
 	set xlabel "operations per byte of weights"

@@ -12,6 +12,7 @@ set linetype 3 lc rgb color[1] pt 7; set linetype 4 lc rgb color[2] pt 0 dt 2
 set style fill solid noborder
 @begin
 @legend
+set label 14 nopoint tc rgb color[2] offset 1,0
 set multiplot layout lines,across margins 0.08,0.98,56.0 / H,down(108) spacing 0.035,84.0 / H
 set key off; set xrange [-0.4:blocks + 0.4]; set xtics 0,(blocks < 9 ? 2 : blocks < 40 ? 5 : 10)
 set yrange [0:0.5]; set ytics 0.1

@@ -156,6 +156,10 @@ function print_axis(p,   c, what, unit, lo, hi, pad, t, n, list, k, m) {
 			for (m = 1; m <= (n > (P > 2 ? 1.6 : 2.2) ? 1 : 5); m += m == 1 ? 1 : 3)
 				if (m * 10 ^ k >= lo && m * 10 ^ k <= hi)
 					list = list (list == "" ? "" : ", ") sprintf("%g", m * 10 ^ k)
+		for (k = floor(log(lo) / log(10)); 10 ^ k <= hi; k++)
+			for (m = 2; m < 10; m++)
+				if (m * 10 ^ k >= lo && m * 10 ^ k <= hi)
+					list = list sprintf(", \"\" %g 1", m * 10 ^ k)
 		gsub(/e[+]0?/, "e", list)
 		t = "set xtics (" list ")"
 	} else {
@@ -168,7 +172,8 @@ function print_axis(p,   c, what, unit, lo, hi, pad, t, n, list, k, m) {
 		lo -= lo == 0 ? 0.4 * pad : pad
 		hi += hi == 0 ? 0.4 * pad : pad
 	}
-	what = c ~ /^paper/ && paper ? paper : head[c] (unit == "%" ? ", " : "\n") unit
+	what = c ~ /^paper/ && paper ? paper : head[c] (is_log[p] ? ", log" : "") \
+		(unit == "%" ? ", " : "\n") unit
 	if (c in text && C[p] == 1)
 		what = text[c]
 	printf "caption[%d] = %s; axis[%d] = %s\n", p, quoted(key[p] ? named(wanted[p]) : ""), p, quoted(what)
