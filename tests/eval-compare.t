@@ -40,6 +40,9 @@ for o in full none; do cp $o-1.h5 $o-copy.h5; done
 ok 'copies of a draw' sh -c 'eval-compare full-1.h5 full-2.h5 full-copy.h5 none-1.h5 none-2.h5 none-copy.h5 2>said >x'
 is '... are found, and have no verdict' "$(grep -c 'draws 1 and 3 (full-1.h5, full-copy.h5) do not differ' said) \
 $(cut -f8 x | xargs)" '1 separated - - - - -'
+ok '... of one side' sh -c 'eval-compare full-1.h5 full-2.h5 none-1.h5 none-copy.h5 2>said >x'
+is '... have no verdict, either' "$(grep -c 'draws 1 and 2 (none-1.h5, none-copy.h5) do not differ' said) \
+$(cut -f8 x | xargs)" '1 separated - - - - -'
 py generated
 is '... and equal answers' "$(eval-compare gen-?.h5 base-1.h5 base-1.h5 2>said | sed -n '$p' | cut -f8)" no
 py generated calibrated

@@ -74,14 +74,18 @@ refused 'a broken line' piqa 'is not valid JSON' '{"goal": "a", "sol'
 refused 'no object' piqa 'is not a JSON object' '[1]'
 refused 'a member twice' piqa 'is not valid JSON: duplicate' '{"goal": "a", "goal": "b"}'
 refused 'no question' arc_easy "'question' is missing, expected a text" \
-	'{"choices": {"text": ["a"], "label": ["A"]}, "answerKey": "A"}'
+	'{"choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "A"}'
 refused 'no choices' arc_easy "'choices' has no texts with a label each" '{"question": "q", "answerKey": "A"}'
+refused 'a single choice' arc_easy "'choices' has one choice, expected two or more" \
+	'{"question": "q", "choices": {"text": ["a"], "label": ["A"]}, "answerKey": "A"}'
+refused 'a single ending' hellaswag "'endings' has one choice, expected two or more" \
+	'{"activity_label": "A", "ctx_a": "B", "ctx_b": "c", "endings": ["a"], "label": 0}'
 refused 'fewer labels than choices' arc_easy "'choices' has no texts with a label each" \
 	'{"question": "q", "choices": {"text": ["a", "b"], "label": ["A"]}, "answerKey": "A"}'
 refused 'no answer' arc_easy "'answerKey' is missing" \
-	'{"question": "q", "choices": {"text": ["a"], "label": ["A"]}}'
+	'{"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}}'
 refused 'an empty answer' arc_easy "'answerKey' has no answer" \
-	'{"question": "q", "choices": {"text": ["a"], "label": ["A"]}, "answerKey": ""}'
+	'{"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": ""}'
 refused 'an answer that is no label' arc_easy "'answerKey' is 'C', expected the label of a choice" \
 	'{"question": "q", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "C"}'
 refused 'an answer with two labels' arc_easy "'answerKey' is 'A', expected the label of one choice only" \
@@ -181,6 +185,10 @@ no 'a NUL' 1 'bad.csv: is neither JSON lines nor CSV: it has a NUL' \
 printf 'PAR1\0\0' >x.parquet
 no 'Parquet' 1 'x.parquet: is a Parquet file, expected JSON lines: pipelines/lib/parquet.py prints them' \
 	questions-import --task piqa x.parquet
+printf 'x' | gzip >x.gz
+no 'gzip' 1 'x.gz: is compressed by gzip: gzip -dc prints its contents' questions-import --task piqa x.gz
+printf '[x],question,answer,c,d,A\n' >x.csv
+ok 'CSV with a bracket, and with names as choices' questions-import --task mmlu -n 0 --subject s x.csv -o x
 : >empty; no 'no item' 1 'empty: holds no item' questions-import --task piqa empty
 printf 'q,a,b,c,d,A\n' >rows.csv
 no 'CSV of a task without it' 1 'rows.csv:1: is not valid JSON' questions-import --task piqa rows.csv

@@ -63,6 +63,23 @@ static void one_part(void **state)
 	near(draws.df, 2, 0);
 }
 
+/* One question differs in one draw: A = B = R, and rounding makes any of them the largest. */
+static void tie(void **state)
+{
+	(void)state;
+	for (size_t a = 2; a <= 5; a++)
+		for (size_t b = 2; b < 300; b++) {
+			double *d = xalloc(a * b, sizeof *d), *one = xalloc(b, sizeof *one);
+
+			CASE("%zu draws, %zu windows", a, b);
+			for (size_t k = 0; k < a * b; k++)
+				d[k] = k == b - 1, one[k % b] = 1;
+			near(two_way_of(a, b, d, one, 0.95).df,
+				fmax((double)((a - 1) * (b - 1)) / (double)(a + b - 1), 1), 1e-9);
+			free(d), free(one);
+		}
+}
+
 /* The same windows, cut into unequal ones: a window of weight 2 is not two windows, but Δ is the same. */
 static void weights(void **state)
 {
@@ -237,7 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_hand),
-		cmocka_unit_test(one_part),
+		cmocka_unit_test(one_part), cmocka_unit_test(tie),
 		cmocka_unit_test(weights),
 		cmocka_unit_test(ends),
 		cmocka_unit_test(reference),

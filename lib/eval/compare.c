@@ -239,16 +239,14 @@ static bool is_calibrated(const struct part *record)
 	return y;
 }
 
-/* Whether two draws differ in nothing although a model of theirs is calibrated. Without a calibration no draw
- * may change anything. */
-static bool same_draws(const struct part *own[2], const struct part *base[2])
+/* Whether a calibrated model is the same in two draws. Without a calibration no draw may change it. */
+static bool same_draws(const struct part *a, const struct part *b)
 {
-	return (is_calibrated(own[0]) || is_calibrated(base[0])) && same_numbers(own[0], own[1]) &&
-		same_numbers(base[0], base[1]);
+	return is_calibrated(a) && same_numbers(a, b);
 }
 
-/* Warns if the two records of a draw have calibration windows of different seeds, or if two draws do not
- * differ. Returns whether all draws differ. */
+/* Warns if the two records of a draw have calibration windows of different seeds, or if a calibrated model is
+ * the same in two draws. Returns whether all differ. */
 static bool check_draws(size_t draws, const struct part *const record[2 * draws])
 {
 	bool mixed = false, repeated = false;
@@ -264,12 +262,14 @@ static bool check_draws(size_t draws, const struct part *const record[2 * draws]
 			mixed = true;
 		}
 		for (size_t k = 0; k < i && !repeated; k++) {
-			repeated = same_draws((const struct part *[]){ record[k], own },
-				(const struct part *[]){ record[draws + k], base });
+			const bool first = same_draws(record[k], own);
+
+			repeated = first || same_draws(record[draws + k], base);
 			if (repeated)
 				warn("draws %zu and %zu (%s, %s) do not differ: no verdict; each draw needs "
 					"its own calibration windows or damping", k + 1, i + 1,
-					part_name(record[k]), part_name(own));
+					part_name(record[first ? k : draws + k]),
+					part_name(first ? own : base));
 		}
 	}
 	return !repeated;

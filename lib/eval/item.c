@@ -94,6 +94,15 @@ static bool has_cell(const json_t *row, const char *text)
 	return false;
 }
 
+/* Whether the row has the names of the columns, not an item in which such a text is a choice. */
+static bool is_head(const json_t *row, const char *const columns[])
+{
+	for (size_t i = 0; columns[i]; i++)
+		if (!has_cell(row, columns[i]))
+			return false;
+	return true;
+}
+
 static void check_names(const json_t *names)
 {
 	json_t *seen = json_object();
@@ -134,7 +143,7 @@ static void read_csv(struct items *y, size_t n, const char text[n], size_t limit
 		line = c.line;
 		json_lines_prefix(y->name, line);
 		row = next_row(&c);
-		if (!names && has_cell(row, *columns)) {
+		if (!names && is_head(row, columns)) {
 			names = row;
 			check_names(names);
 			continue;
@@ -156,9 +165,15 @@ static void read_csv(struct items *y, size_t n, const char text[n], size_t limit
 
 /* ---- files ---- */
 
+/* Whether a text begins as an object, or as an array of them, which JSON lines refuse by name. */
+static bool is_json(const char *text)
+{
+	return *text == '{' || (*text == '[' && text[1 + strspn(text + 1, " \t\r\n")] == '{');
+}
+
 struct items items_read(const char *path, size_t limit, const char *const columns[])
 {
-	static const char parquet[] = "PAR1";	/* first bytes */
+	static const char parquet[] = "PAR1", gzip[] = "\x1f\x8b";	/* first bytes */
 	struct items y = { .name = strcmp(path, "-") ? path : "<stdin>" };
 	size_t n, mark, first;
 	char *text = contents_read(path, MAX, &n);
@@ -166,9 +181,11 @@ struct items items_read(const char *path, size_t limit, const char *const column
 	if (n >= strlen(parquet) && !memcmp(text, parquet, strlen(parquet)))
 		die("%s: is a Parquet file, expected JSON lines%s: pipelines/lib/parquet.py prints them",
 			y.name, columns ? " or CSV" : "");
+	if (n >= strlen(gzip) && !memcmp(text, gzip, strlen(gzip)))
+		die("%s: is compressed by gzip: gzip -dc prints its contents", y.name);
 	mark = utf8_mark(text, n);
 	first = mark + strspn(text + mark, " \t\r\n");
-	if (columns && first < n && text[first] != '{' && text[first] != '[') {
+	if (columns && first < n && !is_json(text + first)) {
 		read_csv(&y, n - mark, text + mark, limit, columns);
 	} else {
 		struct json_lines l = { .name = y.name, .n = n, .text = text };

@@ -67,6 +67,12 @@ static size_t gold_label(const json_t *item, const char *key, const json_t *labe
 
 /* ---- rows: choices and the right one ---- */
 
+static void check_number(const struct reading *r)
+{
+	if (json_array_size(r->choices) == 1)
+		die("'%s' has one choice, expected two or more", r->task->texts);
+}
+
 /* ARC and OpenBookQA: an object of arrays, or an array of objects. In the sets of the authors, the question
  * is an object with the text and the choices. */
 static void read_labelled(struct reading *r)
@@ -93,6 +99,7 @@ static void read_labelled(struct reading *r)
 	}
 	if (!json_array_size(r->choices) || json_array_size(r->choices) != json_array_size(labels))
 		die("'%s' has no texts with a label each", r->task->texts);
+	check_number(r);
 	r->gold = gold_label(r->item, r->task->gold, labels);
 	if (from == question)
 		json_object_set(r->item, "question", json_object_get(r->item, "question_stem"));
@@ -106,6 +113,7 @@ static void read_list(struct reading *r)
 	if (!json_array_size(r->choices))
 		die("'%s' is %s, expected an array of texts", r->task->texts,
 			r->choices ? "not an array, or empty" : "missing");
+	check_number(r);
 	r->gold = gold_number(r->item, r->task->gold, 0, json_array_size(r->choices));
 }
 

@@ -37,8 +37,9 @@ static void check_format(const struct export *e, const struct export_weight *w)
 	const struct format *f = &l->storage;
 
 	if (l->compute.kind && !e->options.skip_compute)
-		REFUSE("is rounded to %s, which GPTQ cannot express; --to compressed-tensors writes "
-			"it, --skip-compute with --allow-rounding leaves it out", l->compute.name);
+		REFUSE("is rounded to %s, which GPTQ cannot express; --to %s writes "
+			"it, --skip-compute with --allow-rounding leaves it out", l->compute.name,
+			strcmp(l->compute.name, "e4m3fn") ? "hf" : "compressed-tensors");
 	if (!f->integers || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
 		REFUSE("is %s, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits; "
 			"--to %s holds it", f->name, code_has_scales(f) ? "gguf" : !code_is_single(f) ? "hf" :

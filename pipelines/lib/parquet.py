@@ -21,6 +21,8 @@ def rows(path, parquet, error):
                 stop(f"{path}: has two columns of one name, of which JSON would keep the last")
             for batch in f.iter_batches():
                 yield from batch.to_pylist()
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as e:
+        stop(f"{path}: {e.strerror or e}")
     except (OSError, error) as e:  # also a file without its end, where the directory of a Parquet file is
         stop(f"{path}: is not a Parquet file, or is cut short: {str(e).splitlines()[0]}")
 
@@ -41,6 +43,8 @@ def main(paths):
         from pyarrow import ArrowInvalid, parquet
     except ImportError:
         stop(f"{sys.executable} has no pyarrow, which reads Parquet files: pip install pyarrow")
+    if sys.stdout is None:
+        stop("<stdout>: is closed")
     sys.stdout.reconfigure(encoding="utf-8")
     try:
         for path in paths:

@@ -27,6 +27,8 @@ ok '... in a locale without UTF-8' sh -c 'PYTHONIOENCODING=ascii "$PEERS" "$1" g
 	sh "$top/pipelines/lib/parquet.py"
 no '... on a full disk' 1 'parquet.py: <stdout>: cannot be written: No space left on device' \
 	sh -c '"$PEERS" "$1" g.parquet >/dev/full' sh "$top/pipelines/lib/parquet.py"
+no '... with output closed' 1 'parquet.py: <stdout>: is closed' \
+	sh -c '"$PEERS" "$1" g.parquet >&-' sh "$top/pipelines/lib/parquet.py"
 no '... with two columns of one name' 1 'twice.parquet: has two columns of one name' \
 	"$PEERS" "$top/pipelines/lib/parquet.py" twice.parquet
 is '... with not a number in a map' "$("$PEERS" "$top/pipelines/lib/parquet.py" map.parquet)" '{"m": [["k", null]]}'
