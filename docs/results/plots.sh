@@ -56,7 +56,7 @@ fbquant-table1-smollm2|fbquant-table1|SmolLM2-135M, groups of 128, 9198 tokens|d
 fbquant-table1-gemma3|fbquant-table1|Gemma 3 270M (channels scaled), groups of 128, 4088 tokens|draws=3
 fp4-prose|fp4|the embedded model, groups of 16 or 32, 32640 tokens|draws=5
 fpe2m2-figure2-babyllama|fpe2m2-figure2|babyllama-105, groups of 32, 128 KiB of text|draws=5
-fpe2m2-figure2-gemma3|fpe2m2-figure2|Gemma 3 270M (channels scaled), groups of 128, 9198 tokens, GPTQ: one draw|
+fpe2m2-figure2-gemma3|fpe2m2-figure2|Gemma 3 270M (channels scaled), groups of 128, 9198 tokens|draws=3
 fpe2m2-figure2-prose|fpe2m2-figure2|the embedded model, groups of 128, 32640 tokens|draws=5
 fpe2m2-figure2-smollm2|fpe2m2-figure2|SmolLM2-135M (channels scaled), groups of 128, 9198 tokens|draws=5
 fpe2m2-figure3-babyllama|fpe2m2-figure3|babyllama-105|low=0.278737;high=0.429642;curve.tsv=fpe2m2-curve.tsv;error.tsv=fpe2m2-error-babyllama.tsv
