@@ -56,6 +56,12 @@ for k in 1 2; do	# no draw changes a model that is not calibrated
 done
 is 'equal numbers without a calibration: a verdict' \
 	"$(eval-compare rtn2-?.h5 rtn3-?.h5 2>said | sed -n '$p' | cut -f8) $(grep -c . said)" 'yes 0'
+py inherited
+is '... with the calibration of the model that both start from' \
+	"$(eval-compare of-1.h5 of-2.h5 of-rtn.h5 of-rtn.h5 2>said | cut -f8 | xargs) $(grep -c . said)" \
+	'separated - no - no no 0'
+is '... not if they have no other' "$(eval-compare of-rtn.h5 of-rtn.h5 of-rtn.h5 of-rtn.h5 2>&1 >x |
+	grep -c 'do not differ')" 1
 eval-compare --json full-?.h5 none-?.h5 >j
 ok 'JSON' py as_json
 eval-compare full-?.h5 none-?.h5 -o r.h5 >x

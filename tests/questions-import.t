@@ -175,6 +175,7 @@ csv() {	# csv NAME LINE PATTERN TEXT
 csv 'a row that is cut short' 3 'has 3 cells, expected 6' 'q,a,b,c,d,A\n\nq,a,b'
 csv 'quotes that do not end' 2 'a cell in quotes does not end' 'q,a,b,c,d,A\n"q,a\n'
 csv 'text after quotes' 1 'a cell has text after its quotes' '"q"x,a,b,c,d,A\n'
+csv 'names without the answer' 2 "'answer' is missing" 'id,question,A,B,C,D\n0,q,a,b,c,d\n'
 csv 'two columns of a name' 1 "has two columns 'A'" 'question,A,A,B,C,D,answer\n'
 csv 'a row after blank lines that end in CR' 4 'has 1 cells, expected 6' '\r\nq,a,b,c,d,A\r\n\r\nq\r\n'
 csv 'no UTF-8' 1 'cell 2 is not valid UTF-8' 'q,\377,b,c,d,A\n'

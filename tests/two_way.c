@@ -63,7 +63,7 @@ static void one_part(void **state)
 	near(draws.df, 2, 0);
 }
 
-/* One question differs in one draw: A = B = R, and rounding makes any of them the largest. */
+/* One question differs in k draws: A = R, in one draw A = B = R; rounding makes any of them the largest. */
 static void tie(void **state)
 {
 	(void)state;
@@ -73,9 +73,15 @@ static void tie(void **state)
 
 			CASE("%zu draws, %zu windows", a, b);
 			for (size_t k = 0; k < a * b; k++)
-				d[k] = k == b - 1, one[k % b] = 1;
-			near(two_way_of(a, b, d, one, 0.95).df,
-				fmax((double)((a - 1) * (b - 1)) / (double)(a + b - 1), 1), 1e-9);
+				d[k] = 0, one[k % b] = 1;
+			for (size_t k = 1; k < a; k++) {	/* A/B = q */
+				const double q = (double)(a - k) / (double)(k * (a - 1));
+				const double u = (double)(a - 1), v = (double)(b - 1);
+
+				d[k * b - 1] = 1;
+				near(two_way_of(a, b, d, one, 0.95).df,
+					fmax(1 / (q * q / u + 1 / v + q * q / (u * v)), 1), 1e-9);
+			}
 			free(d), free(one);
 		}
 }

@@ -239,14 +239,31 @@ static bool is_calibrated(const struct part *record)
 	return y;
 }
 
-/* Whether a calibrated model is the same in two draws. Without a calibration no draw may change it. */
-static bool same_draws(const struct part *a, const struct part *b)
+/* Whether a record has the calibrations of another, which may have none, and further ones. The first ones are
+ * of the model that a method starts from, such as one that was scaled with a calibration set. */
+static bool has_more(const struct part *record, const struct part *other)
 {
-	return is_calibrated(a) && same_numbers(a, b);
+	char *lines = part_text(record, "/", CALIBRATED), *first = part_text(other, "/", CALIBRATED);
+	const size_t n = strlen(first ? first : "");
+	const bool y = !n || (lines && !strncmp(lines, first, n) && lines[n] == '\n');
+
+	free(lines), free(first);
+	return y;
 }
 
-/* Warns if the two records of a draw have calibration windows of different seeds, or if a calibrated model is
- * the same in two draws. Returns whether all differ. */
+/* Whether two draws do not differ: both methods are the same, and one is calibrated; or method a is the same,
+ * and not because only b is calibrated. Without a calibration no draw may change a model. */
+static bool same_draws(const struct part *const a[2], const struct part *const b[2])
+{
+	if (!same_numbers(a[0], a[1]))
+		return false;
+	if (same_numbers(b[0], b[1]))
+		return is_calibrated(a[0]) || is_calibrated(b[0]);
+	return !has_more(b[0], a[0]) || !has_more(b[1], a[0]);
+}
+
+/* Warns if the two records of a draw have calibration windows of different seeds, or if two draws do not
+ * differ. Returns whether all draws differ. */
 static bool check_draws(size_t draws, const struct part *const record[2 * draws])
 {
 	bool mixed = false, repeated = false;
@@ -262,14 +279,16 @@ static bool check_draws(size_t draws, const struct part *const record[2 * draws]
 			mixed = true;
 		}
 		for (size_t k = 0; k < i && !repeated; k++) {
-			const bool first = same_draws(record[k], own);
+			const struct part *method[] = { record[k], own };
+			const struct part *other[] = { record[draws + k], base };
+			const bool first = same_draws(method, other);
 
-			repeated = first || same_draws(record[draws + k], base);
+			repeated = first || same_draws(other, method);
 			if (repeated)
-				warn("draws %zu and %zu (%s, %s) do not differ: no verdict; each draw needs "
-					"its own calibration windows or damping", k + 1, i + 1,
-					part_name(record[first ? k : draws + k]),
-					part_name(first ? own : base));
+				warn("draws %zu and %zu (%s, %s) do not differ: no verdict; a calibrated "
+					"model needs its own calibration windows or damping in each draw",
+					k + 1, i + 1, part_name(*(first ? method : other)),
+					part_name((first ? method : other)[1]));
 		}
 	}
 	return !repeated;

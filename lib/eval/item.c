@@ -94,10 +94,11 @@ static bool has_cell(const json_t *row, const char *text)
 	return false;
 }
 
-/* Whether the row has the names of the columns, not an item in which such a text is a choice. */
+/* Whether the row has the names of the columns, not an item in which such a text is a choice. The last name,
+ * the answer, may be missing, as in some test sets: items are refused by it. */
 static bool is_head(const json_t *row, const char *const columns[])
 {
-	for (size_t i = 0; columns[i]; i++)
+	for (size_t i = 0; columns[i + 1]; i++)
 		if (!has_cell(row, columns[i]))
 			return false;
 	return true;

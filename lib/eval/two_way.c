@@ -43,7 +43,7 @@ static void judge(struct two_way *t, size_t draws, size_t windows, const struct 
 {
 	const double a = (double)draws, b = (double)windows, sum = s->rows + s->columns - s->rest;
 	const double larger = fmax(s->rows, s->columns);
-	/* one difference of one draw has A = B = R; their rounding, a b ε, decides nothing */
+	/* with few differences R = A or R = B may hold; rounding, of a b ε, decides nothing */
 	const bool both = sum >= (1 - 1e-9) * larger;
 	const double parts = s->rows * s->rows / (a - 1) + s->columns * s->columns / (b - 1) +
 		s->rest * s->rest / ((a - 1) * (b - 1));

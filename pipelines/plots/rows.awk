@@ -157,7 +157,7 @@ function print_axis(p,   c, what, unit, lo, hi, pad, t, n, list, k, m) {
 				if (m * 10 ^ k >= lo && m * 10 ^ k <= hi)
 					list = list (list == "" ? "" : ", ") sprintf("%g", m * 10 ^ k)
 		for (k = floor(log(lo) / log(10)); 10 ^ k <= hi; k++)
-			for (m = 2; m < 10; m++)
+			for (m = 1; m < 10; m++)
 				if (m * 10 ^ k >= lo && m * 10 ^ k <= hi)
 					list = list sprintf(", \"\" %g 1", m * 10 ^ k)
 		gsub(/e[+]0?/, "e", list)
@@ -172,10 +172,11 @@ function print_axis(p,   c, what, unit, lo, hi, pad, t, n, list, k, m) {
 		lo -= lo == 0 ? 0.4 * pad : pad
 		hi += hi == 0 ? 0.4 * pad : pad
 	}
-	what = c ~ /^paper/ && paper ? paper : head[c] (is_log[p] ? ", log" : "") \
-		(unit == "%" ? ", " : "\n") unit
+	what = c ~ /^paper/ && paper ? paper : head[c] (unit == "%" ? ", " : "\n") unit
 	if (c in text && C[p] == 1)
 		what = text[c]
+	if (is_log[p])
+		sub(/\n|$/, " (log scale)&", what)
 	printf "caption[%d] = %s; axis[%d] = %s\n", p, quoted(key[p] ? named(wanted[p]) : ""), p, quoted(what)
 	printf "from[%d] = %g; to[%d] = %g; islog[%d] = %d; ticks[%d] = '%s'\n", p, lo, p, hi, p, is_log[p], p, t
 }

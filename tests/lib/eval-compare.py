@@ -66,6 +66,15 @@ def generated(calibrated=None):
                 f.attrs["calibration"] = h5py.File("full-1.h5").attrs["calibration"]
 
 
+def inherited():
+    """full-1, full-2 and a method that no draw changes, of a model that is calibrated itself"""
+    first = "0" * 64 + " 0 20"
+    for source, name in ("full-1.h5", "of-1.h5"), ("full-2.h5", "of-2.h5"), ("none-1.h5", "of-rtn.h5"):
+        with copied(source, name) as f:
+            own = f.attrs["calibration"]
+            f.attrs["calibration"] = first if name == "of-rtn.h5" else first + "\n" + own
+
+
 def another():
     with copied("itself.h5", "another.h5") as f:
         f["nll_of_reference"][0] += 1
