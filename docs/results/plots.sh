@@ -96,7 +96,7 @@ outliers-channels-smollm2|outliers-channels|SmolLM2-135M|
 outliers-prose|outliers|the embedded model, 32640 tokens|
 outliers-smollm2|outliers|SmolLM2-135M, 16384 tokens|
 quarot-prose|quarot|the embedded model, one scale per row, 32640 tokens|draws=5
-quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9000 tokens, one draw|
+quarot-smollm2|quarot|SmolLM2-135M, one scale per row, 9198 tokens|draws=3
 recipes-babyllama|recipes|babyllama-105, groups of 32, 128 KiB of text|draws=5
 recipes-gemma3|recipes|Gemma 3 270M (channels scaled), groups of 32, 4088 tokens|draws=3
 recipes-prose|recipes|the embedded model, groups of 32, 16320 tokens|draws=5
