@@ -98,6 +98,15 @@ warns '... is left out with --skip-compute --allow-rounding' 'rounding changed w
 	gptq --skip-compute --allow-rounding --report report.tsv -o w4a16 dpq.h5
 ok '... and the report has the changes' py changed dpq.h5 w4a16 report.tsv
 
+for format in e4m3ieee int8; do
+	dpq-run -q --compensate none --storage uint4 -g 16 --compute $format --act-mode none --layers "$blocks" \
+		llama.h5 -o for-$format.h5
+	said=$(gptq -o no for-$format.h5 2>&1)
+	target=${said#*--to } target=${target%% *}
+	ok "$format: the target that is named, $target, writes it" \
+		model-export -q --to "$target" -o "for-$format" for-$format.h5
+done
+
 # Models that GPTQ cannot store.
 refused() {
 	what=$1 why=$2; shift 2

@@ -20,8 +20,8 @@
  *	language operations	2 v t L, for the visual tokens alone
  *
  * A product and a sum are two operations. Products of attention without weights are left out, and those of
- * the embedding of patches, 0.2 %. Parameters are those of matrices: weights, embeddings of patches,
- * positions and words. Biases and norms are left out, less than 0.2 %.
+ * the embedding of patches, less than 0.3 %. Parameters are those of matrices: weights, embeddings of
+ * patches, positions and words. Biases and norms are left out, less than 0.2 %.
  */
 #ifndef EVAL_VISUAL_H
 #define EVAL_VISUAL_H

@@ -9,6 +9,7 @@
 #include "export/export_codes.h"
 #include "export/export_scales.h"
 #include "export/folder_target.h"
+#include "export/layer_scheme.h"
 #include "model/layer_ref.h"
 #include "num/code_form.h"
 
@@ -39,7 +40,7 @@ static void check_format(const struct export *e, const struct export_weight *w)
 	if (l->compute.kind && !e->options.skip_compute)
 		REFUSE("is rounded to %s, which GPTQ cannot express; --to %s writes "
 			"it, --skip-compute with --allow-rounding leaves it out", l->compute.name,
-			strcmp(l->compute.name, "e4m3fn") ? "hf" : "compressed-tensors");
+			layer_scheme_has(&l->compute) ? "compressed-tensors" : "hf");
 	if (!f->integers || (f->bits != 2 && f->bits != 3 && f->bits != 4 && f->bits != 8))
 		REFUSE("is %s, which GPTQ cannot express: it has int and uint of 2, 3, 4 and 8 bits; "
 			"--to %s holds it", f->name, code_has_scales(f) ? "gguf" : !code_is_single(f) ? "hf" :

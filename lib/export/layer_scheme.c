@@ -8,7 +8,7 @@
 #define REFUSE(text, ...) die("%s: %s: " text, e->from, w->layer->path, __VA_ARGS__)
 
 /* Codes of both formats are valid e4m3fn; e4m3ieee has a smaller range. */
-static bool is_fp8(const struct format *f)
+bool layer_scheme_has(const struct format *f)
 {
 	return !strcmp(f->name, "e4m3fn") || !strcmp(f->name, "e4m3ieee");
 }
@@ -154,12 +154,12 @@ struct compressed_scheme layer_scheme(const struct export *e, const struct expor
 	const struct compressed_format *own = standard_of(l);
 	const bool computed = l->compute.kind && !e->options.skip_compute;
 
-	if (computed && !is_fp8(&l->compute))
+	if (computed && !layer_scheme_has(&l->compute))
 		REFUSE("is rounded to %s, which no scheme has; expected e4m3fn, --to hf writes it plainly",
 			l->compute.name);
 	if (own && !computed)
 		return standard(e, w, own);
-	if (computed || is_fp8(f))
+	if (computed || layer_scheme_has(f))
 		return floats(e, w);
 	if (f->integers)
 		return integers(e, w);

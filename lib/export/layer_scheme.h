@@ -16,6 +16,8 @@
 
 /* The scheme. The layers of w must have passed export_check_codes(). */
 struct compressed_scheme layer_scheme(const struct export *e, const struct export_weight *w);
+/* Whether a scheme has weights that are rounded to this compute format. */
+bool layer_scheme_has(const struct format *compute);
 /* A member of config_groups, which then owns the list of targets. */
 json_t *layer_scheme_group(const struct compressed_scheme *s, json_t *targets);
 #endif
