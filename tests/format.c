@@ -482,7 +482,7 @@ static void round_in_place(void **unused)
 
 static void fit(void **unused)
 {
-	const struct format u = get("uint4"), s = get("int4"), e = get("e4m3fn");
+	const struct format u = get("uint4"), s = get("int4"), e = get("e4m3fn"), once = get("uint1");
 	float scale[20];
 	uint8_t zero[20];
 	double min[20], max[20];
@@ -507,6 +507,27 @@ static void fit(void **unused)
 	assert_true(scale[0] == 1);
 	format_fit(&e, scale, NULL, -1, 0.5);
 	assert_true(scale[0] == (float)(1 / 448.0));
+	format_fit(&e, scale, NULL, -1e-44, 0);		/* 1e-44/448 is less than half of the least float */
+	assert_true(scale[0] == 0x1p-149f);
+	format_fit(&u, scale, zero, 0, 1e-46);
+	assert_true(scale[0] == 0x1p-149f && zero[0] == 0);
+	format_fit(&once, scale, zero, -3e38, 3e38);	/* 6e38/1 is no float */
+	assert_true(scale[0] == FLT_MAX && zero[0] == 0);
+	for (size_t k = 0; k < 3; k++) {		/* a scale without a reciprocal */
+		const struct format f = get((const char *[]){ "int4", "e2m1", "nf4" }[k]);
+
+		for (float x = -7e-39f; x < 7e-39f; x += 3e-40f) {
+			CASE("format %zu, %g", k, (double)x);
+			const float one = 1e-39f, lane[1][1] = { { x } };
+			const double wide = (double)x;
+			float y, back[1][1];
+			uint8_t code;
+
+			format_quantize(&f, 1, &code, &y, &wide, &one, NULL);
+			format_nearest(&f, 1, 1, back, lane, &one, NULL);
+			assert_true(back[0][0] == y);
+		}
+	}
 	for (int i = 0; i < 20; i++) {
 		min[i] = -i * 0.37;
 		max[i] = (20 - i) * 0.11;

@@ -210,7 +210,9 @@ static void limits(void **unused)
 static void search(void **unused)
 {
 	const struct format a = get("e2m1"), b = get("e1m2"), c = get("e3m0");
-	const struct gauss g = gauss_of(&a), h = gauss_of(&b), k = gauss_of(&c);
+	const struct format e1m3 = get("e1m3"), e2m2 = get("e2m2");
+	const struct gauss g = gauss_of(&a), h = gauss_of(&b), k = gauss_of(&c), five = gauss_of(&e1m3),
+		float5 = gauss_of(&e2m2);
 	double x = gauss_crossover(&g, &h, 0.02, 2), y = gauss_crossover(&g, &k, 0.01, 2),
 		best = gauss_best(&g, 2, (const struct gauss *const []){ &h, &k }, 0.01, 2);
 
@@ -225,6 +227,8 @@ static void search(void **unused)
 				gauss_error(&k, best)) * (1 - 1e-9));
 	assert_true(best > y && best < x);
 	assert_true(isnan(gauss_crossover(&g, &g, 0.02, 2)));
+	/* Below 0.0022 both round all weights to 0, and the errors differ by rounding alone. */
+	assert_true(fabs(gauss_crossover(&five, &float5, 1e-3, 2) - 0.356163) < 1e-6);
 }
 
 int main(void)

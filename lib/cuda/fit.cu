@@ -38,9 +38,9 @@ DEVICE_FUNCTION float scale_of(const struct device_storage *f, double low, doubl
 	double y, place, magic;
 
 	if (!f->rounds) {
-		const float s = (float)(range / max);
-
-		return s > 0 ? s : 1;
+		y = range / max;
+		y = y > f->least ? y : f->least;
+		return range > 0 ? (float)(y < f->most ? y : f->most) : 1;
 	}
 	y = f->power ? power_below(range) / power_below(max) : rounded_product(range / max, f->divisor);
 	y = range > 0 ? y : 1;
@@ -61,8 +61,7 @@ DEVICE_FUNCTION uint8_t zero_of(const struct device_storage *f, double low, doub
 {
 	const double max = f->max, range = high - low;
 
-	return (uint8_t)(int)((float)(range / max) > 0 ?
-		integer_near(rounded_product(-low, max) / (range > 0 ? range : 1)) : 0);
+	return (uint8_t)(int)(range > 0 ? integer_near(rounded_product(-low, max) / range) : 0);
 }
 
 /* The weights of the group and their range, whose scale and zero are the result without a search. */
@@ -119,11 +118,11 @@ DEVICE_FUNCTION float power(float d)
 	return d * d * (p * q) * of_bits((uint32_t)((int32_t)i + 127) << 23);
 }
 
-/* The decoded value nearest to x, whose quotient is approximate. */
+/* The decoded value nearest to x, whose quotient is approximate. A subnormal scale may have no reciprocal. */
 DEVICE_FUNCTION float nearest(const struct device_storage *f, float x, float scale, float inverse, float low,
 	float high)
 {
-	float q = x * inverse;
+	float q = inverse < 3e38f ? x * inverse : (float)((double)x / scale);
 
 	if (f->values)
 		return f->values->value[value_near(f->values, (double)q)] * scale;

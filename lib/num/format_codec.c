@@ -419,17 +419,32 @@ void format_values(const struct format *f, size_t n, float y[n], const float x[n
 	f->kind->codec->round(f, n, y, x, scale, f->max, 1);
 }
 
+/* format_nearest() of the lanes whose scale is subnormal and has no reciprocal. */
+static void nearest_subnormal(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
+{
+	for (size_t l = 0; l < lanes; l++)
+		for (size_t i = 0; i < n && 1 / scale[l] > FLT_MAX; i++) {
+			const double one = (double)x[i][l];
+			uint8_t code;
+
+			format_quantize(f, 1, &code, &y[i][l], &one, &scale[l], zero ? &zero[l] : NULL);
+		}
+}
+
 void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
 {
 	float inverse[LANES_MAX];
 
+	inverse[0] = 1;		/* there is a lane; a compiler warned otherwise */
 	for (size_t l = 0; l < lanes; l++) {
 		float i = 1 / scale[l];
 
-		inverse[l] = i > 3e38f ? 3e38f : i;
+		inverse[l] = i > FLT_MAX ? FLT_MAX : i;
 	}
 	f->kind->codec->nearest(f, n, lanes, y, x, scale, inverse, zero);
+	nearest_subnormal(f, n, lanes, y, x, scale, zero);
 }
 
 /* Scales of types that have fewer numbers than floats. */
@@ -451,6 +466,14 @@ CLONES(static, void, fit_rounded, (const struct format *f, size_t n, float scale
 	}
 }
 
+/* The float nearest to range / code_max that is neither 0 nor infinite; 1 for a range of 0. */
+static inline __attribute__((always_inline)) float exact_scale(double range, double code_max)
+{
+	const double s = range / code_max, low = s > 0x1p-149 ? s : 0x1p-149;
+
+	return (float)(!(range > 0) ? 1 : low < FLT_MAX ? low : FLT_MAX);
+}
+
 CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n], uint8_t *zero,
 	const double min[n], const double max[n]), (f, n, scale, zero, min, max))
 {
@@ -459,10 +482,9 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 	if (!f->asymmetric) {
 		#pragma omp simd
 		for (size_t i = 0; i < n; i++) {
-			double a = fabs(min[i]), b = fabs(max[i]);
-			float s = (float)((a > b ? a : b) / code_max);
+			double a = fabs(min[i]), b = fabs(max[i]), range = a > b ? a : b;
 
-			scale[i] = s > 0 ? s : 1;
+			scale[i] = exact_scale(range, code_max);
 		}
 		if (format_rounds_scales(f))
 			fit_rounded(f, n, scale, min, max);
@@ -471,11 +493,10 @@ CLONES(, void, format_fit_all, (const struct format *f, size_t n, float scale[n]
 	#pragma omp simd
 	for (size_t i = 0; i < n; i++) {
 		double a = min[i] < 0 ? min[i] : 0, b = max[i] > 0 ? max[i] : 0, range = b - a;
-		float s = (float)(range / code_max);
 		double z = integer(-a * code_max / (range > 0 ? range : 1));
 
-		scale[i] = s > 0 ? s : 1;
-		zero[i] = (uint8_t)(int)(s > 0 ? z : 0);
+		scale[i] = exact_scale(range, code_max);
+		zero[i] = (uint8_t)(int)(range > 0 ? z : 0);
 	}
 	if (format_rounds_scales(f))
 		fit_rounded(f, n, scale, min, max);

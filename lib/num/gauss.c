@@ -23,6 +23,9 @@
 enum { STEPS = 400, ROUNDS = 100, SAMPLES = 256 };
 enum { POINTS = 20 };			/* of the Gauss-Legendre quadrature */
 static const double CLOSE = 1e-10, CANCELLED = 0x1p-10;
+/* Errors have 12 digits. Where the errors of two formats differ by less, as for small σ, where all weights
+ * are rounded to 0, neither is better. */
+static const double NOISE = 1e-12;
 
 /* The scale of the range [-1, 1]. It is not rounded to float; if scales have a narrower type, it is rounded
  * to that. */
@@ -197,13 +200,15 @@ double gauss_crossover(const struct gauss *g, const struct gauss *h, double low,
 	struct rivals rivals = { g, &h, 1 };
 	gsl_function f = { excess, &rivals };
 	gsl_root_fsolver *s;
-	double root = NAN, before = excess(log(low), &rivals);
+	double root = NAN, from = NAN, before = 0;	/* the last point with a sign, and its excess */
 
-	for (int i = 1; i <= STEPS && isnan(root); i++) {
-		double a = log(low) + (i - 1) * step, now = excess(a + step, &rivals);
+	for (int i = 0; i <= STEPS && isnan(root); i++) {
+		const double t = log(low) + i * step, now = excess(t, &rivals);
 
+		if (fabs(now) < NOISE)
+			continue;
 		if (before * now < 0 && (s = gsl_root_fsolver_alloc(gsl_root_fsolver_brent))) {
-			gsl_root_fsolver_set(s, &f, a, a + step);
+			gsl_root_fsolver_set(s, &f, from, t);
 			for (int k = 0; k < ROUNDS && !gsl_root_fsolver_iterate(s) &&
 			     gsl_root_fsolver_x_upper(s) - gsl_root_fsolver_x_lower(s) > CLOSE; k++)
 				;
@@ -211,6 +216,7 @@ double gauss_crossover(const struct gauss *g, const struct gauss *h, double low,
 			gsl_root_fsolver_free(s);
 		}
 		before = now;
+		from = t;
 	}
 	return root;
 }
