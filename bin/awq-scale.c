@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "calib/hessian.h"
 #include "forward/check.h"
 #include "model/basis.h"
 #include "num/linalg.h"
@@ -58,7 +59,7 @@ int main(int argc, char *argv[])
 		{ 0, "storage", OPTION_FORMAT(&options.method.solver.storage), "FORMAT",
 			"format to which weights will be rounded", .default_value = "uint4" },
 		OPTION_GROUP(&options.method.solver.group),
-		{ 0, "scale-dtype", OPTION_CHOICE(&options.scales, scale_types), NULL,
+		{ 0, "scale-dtype", OPTION_CHOICE(&options.scales, scale_types_single), NULL,
 			"type of scales (default: that of the format)" },
 		{ 0, "clip", OPTION_EITHER(&awq.clip, method_yes_no), NULL, "also clip weights",
 			.default_value = "yes" },
@@ -78,7 +79,7 @@ int main(int argc, char *argv[])
 	rewrite.finish = awq.clip ? awq_finish : NULL;
 
 	struct filter f = rewrite_open(c.operand[0], c.output);
-	struct part *part = part_open(hessian, "hessian");
+	struct part *part = hessian_open(hessian);
 	char *settings = xformat("storage=%s group=%ld scale-dtype=%s", awq.format.storage.name,
 		awq.format.group, scale_types[awq.format.storage.scales]);
 

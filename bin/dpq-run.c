@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "calib/hessian.h"
 #include "device/device_open.h"
 #include "forward/cache.h"
 #include "model/basis.h"
@@ -166,9 +167,7 @@ int main(int argc, char *argv[])
 		"it serves the report only: --compensate none, no static scale" });
 	linalg_init();
 	q.device = rounds ? NULL : device_open(set.text.device);
-	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
-	if (q.files.hessian)
-		shard_warn(q.files.hessian);
+	q.files.hessian = set.hessian ? hessian_open(set.hessian) : NULL;
 	q.files.order = open_order(&q, set.order);
 	run_dpq(&q, &set, &c, &report);
 	plan_free(&plan);

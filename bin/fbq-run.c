@@ -10,6 +10,7 @@
 #include "base/option.h"
 #include "base/report.h"
 #include "branch/feedback.h"
+#include "calib/hessian.h"
 #include "model/basis.h"
 #include "num/linalg.h"
 #include "transform/quantize.h"
@@ -120,7 +121,7 @@ int main(int argc, char *argv[])
 			.default_value = "fbquant" },
 		{ 0, "reference", OPTION_FILE(&set.reference), "MODEL",
 			"original of a quantized input; keep its codes" },
-		METHOD_STORAGE_OPTIONS(&set.options, OPTION_FORMAT),
+		METHOD_STORAGE_OPTIONS(&set.options, OPTION_FORMAT, scale_types_single),
 		{ 0, "scale-search", OPTION_CHOICE(&set.options.method.solver.search, searches), NULL,
 			"how the scale of a group is chosen",
 			.default_value = "minmax" },
@@ -153,7 +154,7 @@ int main(int argc, char *argv[])
 	plan = plan_single(&m);
 	q.plan = &plan;
 	linalg_init();
-	q.files.hessian = set.hessian ? part_open(set.hessian, "hessian") : NULL;
+	q.files.hessian = set.hessian ? hessian_open(set.hessian) : NULL;
 	q.reference = set.reference ? part_open(set.reference, "model") : NULL;
 	run_fbq(&q, &set, &c, &report);
 	if (q.reference)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "calib/hessian.h"
 #include "eval/bit_plan.h"
 #include "eval/record.h"
 #include "eval/sensitivity.h"
@@ -194,7 +195,7 @@ int main(int argc, char *argv[])
 		file[i] = part_open(c.operand[i], "model");
 	file[c.operands] = model = part_open(set.reference, "model");
 	if (option_has_effect("hessian"))
-		file[c.operands + 1] = hessian = part_open(set.hessian, "hessian");
+		file[c.operands + 1] = hessian = hessian_open(set.hessian);
 	if (set.costs)
 		file[c.operands + 2] = part_open(set.costs, "result");
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "calib/hessian.h"
 #include "model/basis.h"
-#include "model/shard_file.h"
 #include "num/linalg.h"
 #include "transform/qep.h"
 #include "transform/rewrite.h"
@@ -60,8 +60,7 @@ int main(int argc, char *argv[])
 	linalg_init();
 	if (!hessian)
 		misuse("--hessian FILE with cross moments is needed (hessian-accum --pair makes it)");
-	part = part_open(hessian, "hessian");
-	shard_warn(part);
+	part = hessian_open(hessian);
 	f = filter_open(c.operand[0], "model", c.output, "model");
 	f.report = &report;
 	filter_config(&f);

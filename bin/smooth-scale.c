@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/option.h"
 #include "base/report.h"
+#include "calib/hessian.h"
 #include "forward/check.h"
 #include "model/basis.h"
 #include "num/linalg.h"
@@ -46,7 +47,7 @@ static const struct tool tool = {
 static void smooth_norms(struct filter *f, struct rewrite *rewrite, struct smooth *smooth,
 	const char *hessian, bool force, bool check)
 {
-	struct part *part = part_open(hessian, "hessian");
+	struct part *part = hessian_open(hessian);
 	char *settings = xformat("alpha=%.17g", smooth->alpha);
 
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(2,
@@ -120,9 +121,10 @@ int main(int argc, char *argv[])
 
 	report_open(&report);
 	linalg_init();
-	option_without_effect(2, (struct option_without_effect[]){
+	option_without_effect(3, (struct option_without_effect[]){
 		{ !attention, "tokens " CALIBRATE_NAMES, "no --attention" },
-		{ attention, "hessian force-basis", "--attention" } });
+		{ attention, "hessian force-basis", "--attention" },
+		STRIDE_WITHOUT_EFFECT(text.windows.convention) });
 	if (random)
 		option_refuse("hessian alpha force-basis attention", "--random");
 	if (attention && !text.tokens)

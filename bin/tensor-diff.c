@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include "base/error.h"
 #include "base/option.h"
+#include "calib/hessian.h"
 #include "eval/diff_table.h"
 #include "eval/record.h"
 #include "model/basis.h"
@@ -52,7 +53,7 @@ int main(int argc, char *argv[])
 		misuse("--reference MODEL is expected");
 
 	struct diff_table diff = diff_table_begin(part_open(reference, "model"),
-		hessian ? part_open(hessian, "hessian") : NULL, &layers);
+		hessian ? hessian_open(hessian) : NULL, &layers);
 	struct filter f = filter_open(c.operand[0], "model", NULL, NULL);
 
 	option_without_effect(1, &(struct option_without_effect)BASIS_WITHOUT_EFFECT(basis_match(

@@ -128,7 +128,7 @@ no 'one scale for a whole tensor' 2 '--group: is tensor, expected a number or ch
 no 'an unknown storage format' 2 'storage' awq-scale --storage int99 --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'a scale type that the storage format does not have' 2 '--scale-dtype: mxfp4 has scales in e8m0' \
 	awq-scale --storage mxfp4 --scale-dtype f16 --hessian llama-gqa-h.h5 "$g" -o r.h5
-no 'a scale type in units of a second scale' 2 '--scale-dtype: scales in u8 multiply the second scale of a layer' \
+no 'a scale type in units of a second scale' 2 "--scale-dtype: 'u8' is not one of" \
 	awq-scale --scale-dtype u8 --hessian llama-gqa-h.h5 "$g" -o r.h5
 no 'a quantized model' 1 'is quantized already' \
 	sh -c 'awq-scale -q --hessian llama-gqa-h.h5 q0.h5 -o r.h5' x "$g"

@@ -181,6 +181,10 @@ no 'an absurd size' 1 "wide.h5: /config: 'hidden_size' must be" run --tokens t.h
 no 'an unknown activation' 1 "act.h5: /config: unknown activation 'relu7'" run --tokens t.h5 act.h5
 no 'a block is missing' 1 'deep.h5: has 2 blocks, expected 3 as in /config' run --tokens t.h5 deep.h5
 no 'a block too many' 1 'shallow.h5: /model/layers/1.*beyond the last block, expected 1' run --tokens t.h5 shallow.h5
+for t in 'sample-tokens --length 8 -o x.h5' 'model-export -o exported' 'dpq-run --compensate none -o x.h5'; do
+	# shellcheck disable=SC2086
+	no "... ${t%% *}" 1 'shallow.h5: /model/layers/1.*beyond the last block, expected 1' $t -q shallow.h5
+done
 no 'tokens of another vocabulary' 1 't.h5: /tokens: made for a vocabulary of 61, vocab.h5 has 62' \
 	run --tokens t.h5 vocab.h5
 no 'no head' 1 'no-head.h5: /lm_head: is missing; a tied head' run --tokens t.h5 no-head.h5

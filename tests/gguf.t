@@ -218,6 +218,10 @@ bad bpe-flag 'tokenizer.ggml.add_bos_token: is of type u32, expected a bool'
 bad bpe-eos 'tokenizer.ggml.add_eos_token: is true, but tokenizer.ggml.eos_token_id is missing'
 no 'a result with the name of the input' 1 'llama-gqa.gguf: is an input \(no model\)' \
 	model-import -q llama-gqa.gguf -o llama-gqa.gguf
+cp "$top/tests/ref/llama-gqa.h5" own.h5
+no 'a model as the GGUF file of its export' 1 'own.h5: is an input, the result would destroy it' \
+	model-export -q --to gguf -o own.h5 own.h5
+ok '... it is unchanged' cmp own.h5 "$top/tests/ref/llama-gqa.h5"
 no 'a vocabulary without tensors' 1 'only-words.gguf: model.embed_tokens.weight: is missing' \
 	model-import -q only-words.gguf -o no.h5
 for f in cut-*.gguf; do

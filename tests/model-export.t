@@ -247,7 +247,7 @@ ok 'thousands of tensors of one number' py exported many.h5 many
 py strangers llama-gqa.h5 long.h5 2 50000 && model-export -q -o long long.h5
 ok 'very long names' py exported long.h5 long
 dpq-run -q --compensate none --group 4 --shard 1/2 tiny.h5 -o shard.h5
-no 'a shard of a model' 1 'is one shard of several' model-export -o no shard.h5
+no 'a shard of a model' 1 'is one of several shards' model-export -o no shard.h5
 no 'no folder' 2 '-o FOLDER.FILE is expected' model-export tiny.h5
 mkdir full && touch full/x
 no 'a folder that exists' 1 'full: exists already' model-export -o full tiny.h5

@@ -146,6 +146,15 @@ no 'one shard in place of the model' 1 'q1.h5: is one of several shards, expecte
 warns 'gar-order: one shard in place of the Hessian' \
 	's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
 	gar-order s1.h5 -o o1.h5
-warns '... dpq-run, too' 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
-	dpq-run --group 8 --hessian s1.h5 "$model" -o q.h5
+cp "$model" m.h5
+for t in 'dpq-run --group 8' smooth-scale 'awq-scale --group 8' 'fbq-run --rank 1 --steps 1 --group 8' \
+	'tensor-diff -r m.h5'; do
+	# shellcheck disable=SC2086
+	warns "... ${t%% *}, too" 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
+		$t --hessian s1.h5 "$model" -o q.h5
+done
+no 'one shard of a model to sample from' 1 'q1.h5: is one of several shards, expected a whole model' \
+	sample-tokens -q --length 8 q1.h5 -o x.h5
+no '... to calibrate on' 1 'q1.h5: is one of several shards, expected a whole model' \
+	hessian-accum -q --tokens t.h5 --ctx 32 q1.h5 -o x.h5
 done_testing

@@ -53,6 +53,7 @@ struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struc
 {
 	struct calibrate_run *r = xalloc(1, sizeof *r);
 
+	shard_refuse(first);
 	r->tokens = part_open(t->tokens, "tokens");
 	r->windows = windows_read(r->tokens, first, c, &t->windows, t->force_tokens, &r->calibration);
 	windows_shard(&r->windows, t->shard);

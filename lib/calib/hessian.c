@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "calib/histogram.h"
 #include "model/layer.h"
+#include "model/shard_file.h"
 #include "num/half.h"
 
 /* Largest error of an element relative to √(H_ii H_jj), which bounds the element ij of Σ x xᵀ. Sums of
@@ -39,6 +40,14 @@ static void find_bad(size_t n, const float h[n][n], size_t *asymmetric, size_t *
 						b = i;
 				}
 	*asymmetric = a, *large = b;
+}
+
+struct part *hessian_open(const char *name)
+{
+	struct part *y = part_open(name, "hessian");
+
+	shard_warn(y);
+	return y;
 }
 
 bool hessian_exists(const struct part *part, const char *layer)

@@ -37,6 +37,8 @@ struct hessian {
 	const int64_t *histogram;	/* [HISTOGRAM_BINS] */
 };
 
+/* part_open() of a file of Hessians. Warns if it is a shard: of a part of the calibration set. */
+struct part *hessian_open(const char *name);
 /* Whether the file has a Hessian of the layer. */
 bool hessian_exists(const struct part *part, const char *layer);
 /* The Hessian of the layer over all tokens: views of the part, or sums that the part owns. n: expected number

@@ -232,7 +232,8 @@ static void check_seen(const struct sums *s, bool anyway, const char *file, cons
 	for (size_t m = 0; m < s->modalities; m++)
 		anyway |= s->moments[m].count > 0;
 	if (!anyway)
-		die("%s: %s: no token reached the layer; --layers leaves layers out", file, layer);
+		die("%s: %s: no token reached the layer; --layers leaves layers out, images-import makes "
+			"tokens that reach an encoder", file, layer);
 }
 
 struct hessian sums_mixed(struct sums *s, const char *file, const char *layer)

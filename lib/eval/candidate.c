@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "forward/cache.h"
 #include "model/layer.h"
+#include "model/shard_file.h"
 #include "num/code_form.h"
 #include "num/scale_type.h"
 
@@ -111,9 +112,7 @@ void candidate_check(const struct part *candidate, const char *path, const struc
 
 void candidate_check_file(const struct part *model, const struct part *candidate)
 {
-	if (part_number(candidate, "/", "shards", 0) > 1)
-		die("%s: is a shard of a model, expected the whole: tensor-join joins shards",
-			part_name(candidate));
+	shard_refuse(candidate);
 	cache_match(2, (const struct part *const []){ model, candidate });
 }
 

@@ -12,7 +12,9 @@
 #include "io/file.h"
 #include "io/tree.h"
 #include "model/dense.h"
+#include "model/layer_list.h"
 #include "model/layer_ref.h"
+#include "model/shard_file.h"
 
 enum { LAYERS = LINEARS };	/* max layers of one tensor of a checkpoint */
 
@@ -304,8 +306,7 @@ static void begin(struct export *e, const struct part *part)
 {
 	char *keys = part_text(part, "/", "kv_format");
 
-	if (part_number(part, "/", "shards", 1) > 1)
-		die("%s: is one shard of several; tensor-join joins them", part_name(part));
+	shard_refuse(part);
 	if (keys && !e->options.weights_only)
 		die("%s: /: rounds keys and values to %s, which --to %s does not write; --weights-only "
 			"leaves their rounding out", part_name(part), keys, e->target->name);
@@ -327,6 +328,7 @@ static void export_part(void *arg, const struct filter *f)
 	char *head = xformat("%s/weight", e->config->arch->head), *same;
 
 	progress("export", part_index(f->part), part_count(f->part));
+	layer_blocks_check(f->part, e->config);
 	if (!part_index(f->part))
 		begin(e, f->part);
 	same = e->config->tied && part_has(f->part, head) ? part_tied(f->part, head) : NULL;

@@ -37,7 +37,8 @@ static void check_layer(const struct export *e, const struct layer *layer)
 	const struct linear *l = &layer->linear;
 	const char *extra = l->splits ? "has split columns" :
 		linear_two_sided(l) ? "has a rotation at its inputs or outputs" :
-		l->rotation_in.hadamard ? "has an online Hadamard" : NULL;
+		l->rotation_in.hadamard ? "has an online Hadamard (hadamard-rotate --offline makes none)" :
+		NULL;
 
 	if (l->rank)
 		die("%s: %s: has a low-rank branch, which --to %s does not write; --adapter FOLDER "

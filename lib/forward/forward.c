@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "base/thread.h"
 #include "forward/embed.h"
+#include "model/layer_list.h"
 #include "model/layer_ref.h"
 
 /* Constants, not options, since results depend on them. TOKENS: of a chunk, and of a piece of it in an MLP.
@@ -253,18 +254,14 @@ static void look_for_part(void *arg, const char *path)
 	struct forward_found *y = arg;
 	const struct architecture *arch = y->config->arch;
 	size_t block;
-	const struct stack *s = config_block(y->config, path, &block, NULL);
+	const struct stack *s = layer_block(y->part, y->config, path, &block);
 
 	y->embedding |= !strcmp(path, arch->embedding);
 	y->position |= arch->position && !strcmp(path, arch->position);
 	y->head |= !strcmp(path, config_end(y->config));
 	y->images |= y->config->vision.class && !strcmp(path, config_encoder(y->config)->arch->embedding);
-	if (!s)
-		return;
-	if (block >= s->blocks)
-		die("%s: %s: is beyond the last block, expected %zu as in /config", part_name(y->part), path,
-			s->blocks);
-	y->block[s->first + block] = true;
+	if (s)
+		y->block[s->first + block] = true;
 }
 
 /* Fatal error: the group is missing, or comes after blocks or positions that need it. */

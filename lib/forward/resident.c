@@ -7,12 +7,16 @@
 #include "base/size.h"
 #include "forward/embed.h"
 #include "forward/forward.h"
+#include "model/layer_list.h"
+#include "model/shard_file.h"
 
 struct resident resident_open(const struct part *part, const struct config *c, const struct execution *e)
 {
 	const struct stack *last = config_last(c);
 	struct resident r = { .config = c, .execution = e };
 
+	shard_refuse(part);
+	layer_blocks_check(part, c);
 	r.embedding = layer_read(part, c->arch->embedding, c->vocab, last->hidden);
 	if (c->arch->position)
 		r.position = layer_read(part, c->arch->position, 0, last->hidden);

@@ -7,6 +7,7 @@
 #include "forward/cache.h"
 #include "forward/logits.h"
 #include "forward/states.h"
+#include "model/shard_file.h"
 
 static struct run *open_kind(const char *path, const char *kind, enum compute_type type,
 	const struct cache_format *kv)
@@ -16,9 +17,7 @@ static struct run *open_kind(const char *path, const char *kind, enum compute_ty
 	r->in = input_open(path, model_layout, kind);
 	r->part = input_next(r->in);
 	r->stored = states_in(r->part);
-	if (part_number(r->part, "/", "shards", 0) > 1)
-		die("%s: is one of several shards, expected a whole model (tensor-join joins shards)",
-			part_name(r->part));
+	shard_refuse(r->part);
 	r->config = config_open(r->part);
 	r->execution.compute_type = type;
 	r->execution.cache = cache_use(r->config, r->part, kv);

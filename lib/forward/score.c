@@ -30,7 +30,7 @@ double score_nll(const struct score *s, const char *file, const struct windows *
 	double nll = log(s->sum) + (double)s->max - s->target;
 
 	if (!isfinite(nll))
-		die("%s: has the negative log-likelihood %g at %s: numbers of the model overflow", file, nll,
-			windows_place(w, row));
+		die("%s: has the negative log-likelihood %s at %s: numbers of the model overflow", file,
+			isnan(nll) ? "NaN" : "infinity", windows_place(w, row));
 	return nll;
 }

@@ -60,6 +60,8 @@ struct gguf_output *gguf_create(const char *path)
 {
 	struct gguf_output *o = xalloc(1, sizeof *o);
 
+	if (file_input_kind(path))
+		die("%s: is an input, the result would destroy it", path);
 	o->file = replace_open(path);
 	return o;
 }

@@ -143,6 +143,15 @@ static void read_small(struct input *in, const unsigned char head[HDF5_HEAD], si
 	}
 }
 
+static _Noreturn void not_hdf5(const struct input *in, const char *or)
+{
+	if (in->whole)
+		die("%s: has data after the end of its HDF5 image", in->name);
+	if (in->next)
+		die("%s: has other data after part %zu", in->name, in->next);
+	die("%s: is not an HDF5 file%s%s", in->name, or, maker(in->kind));
+}
+
 /* Reads the next part of a pipe; false at its end. */
 static bool read_part(struct input *in, struct part *part)
 {
@@ -152,8 +161,7 @@ static bool read_part(struct input *in, struct part *part)
 	if (!got)
 		return false;
 	if (!hdf5_signature(head, got))
-		die("%s: is not an HDF5 file or stream, or begins with a user block%s", in->name,
-			maker(in->kind));
+		not_hdf5(in, " or stream, or begins with a user block");
 	if (got < HDF5_HEAD)
 		cut_short(in, got, HDF5_HEAD);
 	n = hdf5_length(in->name, head);
@@ -196,7 +204,7 @@ static bool find_part(struct input *in, struct part *part)
 		die("%s: has an HDF5 user block; store it without one", in->name);
 	memcpy(head, data, left < HDF5_HEAD ? left : HDF5_HEAD);
 	if (!hdf5_signature(head, HDF5_HEAD))
-		die("%s: is not an HDF5 file%s", in->name, maker(in->kind));
+		not_hdf5(in, "");
 	n = hdf5_length(in->name, head);
 	if (n > left)
 		cut_short(in, left, n);
@@ -239,8 +247,8 @@ static void check_kind(const struct part *part, const char *kind)
 	if (!*is)
 		die("%s: has no attribute ptq_kind, expected '%s'", part->name, kind);
 	if (!one_of(kind, is))
-		die("%s: holds %s '%s', expected '%s'", part->name,
-			strchr("aeiou", *is) ? "an" : "a", is, kind);
+		die("%s: holds %s '%s', expected '%s'%s", part->name,
+			strchr("aeiou", *is) ? "an" : "a", is, kind, maker(kind));
 	if (!version)
 		die("%s: has no attribute ptq_version, expected '1'", part->name);
 	if (strcmp(version, "1"))
@@ -286,7 +294,7 @@ static bool open_part(struct input *in, struct part *part)
 	part->file = hdf5_open(part->name, part->base, part->length);
 	if (part->file < 0)
 		die("%s: cannot be opened; the file is damaged", part->name);
-	probe_strings(part);
+	probe_contents(part);
 	advise(in, MADV_NORMAL);
 	if (in->kind)
 		check_kind(part, in->kind);

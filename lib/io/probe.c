@@ -200,6 +200,27 @@ static herr_t try_object(hid_t file, const char *path, const H5O_info_t *info, v
 	return stop;
 }
 
+/* A soft or external link leads to an object that the walk over objects does not reach. */
+static herr_t try_link(hid_t file, const char *path, const H5L_info_t *info, void *arg)
+{
+	struct probe *p = arg;
+
+	(void)file;
+	if (info->type == H5L_TYPE_HARD || p->read)
+		return 0;
+	p->what = "is a soft or external link; only hard links are read";
+	p->path = xformat("/%s", path);
+	return 1;
+}
+
+/* Both walks over an open part. */
+static herr_t try_all(hid_t file, struct probe *p)
+{
+	const herr_t stop = H5Lvisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_link, p);
+
+	return stop ? stop : H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, p, H5O_INFO_BASIC);
+}
+
 void probe_part(const struct part *part)
 {
 	struct probe p = { .part = part, .read = true };
@@ -207,7 +228,7 @@ void probe_part(const struct part *part)
 
 	init();
 	if (file >= 0)
-		H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC);
+		try_all(file, &p);
 	H5Fclose(file);
 }
 
@@ -258,12 +279,12 @@ void probe_apart(const struct part *part)
 			endless ? "does not finish reading" : "crashes on");
 }
 
-void probe_strings(const struct part *part)
+void probe_contents(const struct part *part)
 {
 	struct probe p = { .part = part };
 
 	init();
-	if (H5Ovisit2(part->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC) < 0)
+	if (try_all(part->file, &p) < 0)
 		die("%s: its groups cannot be listed; the file is damaged", part->name);
 	if (p.what)
 		die("%s: %s%s: %s", part->name, p.path, p.name ? p.name : "", p.what);

@@ -52,19 +52,15 @@ static int compare_paths(const void *a, const void *b)
 	return c ? c : strcmp(x, y);
 }
 
-/* Collects the paths of a group's members, or the first path that is not a hard link. */
-struct members { const char *group; char **path, *soft; size_t n; };
+/* Collects the paths of a group's members. */
+struct members { const char *group; char **path; size_t n; };
 
 static herr_t list_one(hid_t group, const char *name, const H5L_info_t *info, void *arg)
 {
 	struct members *m = arg;
 	char *path = xformat("%s/%s", strcmp(m->group, "/") ? m->group : "", name);
 
-	(void)group;
-	if (info->type != H5L_TYPE_HARD) {
-		m->soft = path;
-		return 1;
-	}
+	(void)group, (void)info;
 	m->path = xgrow(m->path, m->n + 1, sizeof *m->path);
 	m->path[m->n++] = path;
 	return 0;
@@ -77,8 +73,6 @@ char **tree_children(const struct part *part, const char *path, size_t *n)
 
 	if (H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, list_one, &m) < 0)
 		die("%s: %s: cannot list this group; the file is damaged", part->name, path);
-	if (m.soft)
-		die("%s: %s: is a soft or external link; only hard links are read", part->name, m.soft);
 	H5Gclose(group);
 	if (m.n)
 		qsort(m.path, m.n, sizeof *m.path, compare_paths);

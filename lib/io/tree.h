@@ -34,8 +34,8 @@ struct part {
 	struct part *also;		/* part_open() of a stream: the next part */
 };
 
-/* The paths of a group's members in natural order; free them with tree_free_paths(). Fatal error if a link
- * is not a hard link. */
+/* The paths of a group's members in natural order; free them with tree_free_paths(). All links are hard links
+ * (io/probe.h). */
 char **tree_children(const struct part *part, const char *path, size_t *n);
 void tree_free_paths(char **path, size_t n);
 H5O_info_t tree_info(const struct part *part, const char *path);	/* fatal error if it does not exist */

@@ -90,8 +90,9 @@ static void bases_differ(const struct part *a, const struct part *b, bool force)
 	char *first = made_by(a), *second = made_by(b);
 
 	if (!force)
-		die("%s: its layers have other inputs than those of %s (attribute %s): %s, %s; --force-basis "
-			"accepts both; a quantized checkpoint of the same model: model-import --basis MODEL",
+		die("%s: its layers have other inputs than those of %s (attribute %s): %s, %s; a rotated or "
+			"scaled model needs Hessians of its own (hessian-accum), a quantized checkpoint "
+			"model-import --basis MODEL; --force-basis ignores the difference",
 			part_name(b), part_name(a), NAME, first, second);
 	warn("%s: its layers have other inputs than those of %s: %s, %s", part_name(b), part_name(a), first,
 		second);

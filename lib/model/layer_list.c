@@ -65,15 +65,43 @@ size_t layer_each(const struct config *c, const struct selection *layers,
 	return n;
 }
 
+const struct stack *layer_block(const struct part *part, const struct config *c, const char *group,
+	size_t *block)
+{
+	const struct stack *s = config_block(c, group, block, NULL);
+
+	if (s && *block >= s->blocks)
+		die("%s: %s: is beyond the last block, expected %zu as in /config", part_name(part), group,
+			s->blocks);
+	return s;
+}
+
+struct blocks_check { const struct part *part; const struct config *config; };
+
+static void check_block(void *arg, const char *group)
+{
+	const struct blocks_check *w = arg;
+	size_t block;
+
+	layer_block(w->part, w->config, group, &block);
+}
+
+void layer_blocks_check(const struct part *part, const struct config *c)
+{
+	struct blocks_check w = { part, c };
+
+	part_groups(part, check_block, &w);
+}
+
 /* Adds the layer of a group. Groups not named by the architecture are not layers. */
 static void visit(void *arg, const char *path)
 {
 	struct list_walk *w = arg;
 	struct layer_ref layer;
 	size_t block;
-	const struct stack *s = w->config ? config_block(w->config, path, &block, NULL) : NULL;
+	const struct stack *s = w->config ? layer_block(w->part, w->config, path, &block) : NULL;
 
-	if (s && block < s->blocks)
+	if (s)
 		w->block[s->first + block] = true;
 	if (layer_ref_find(w->config, path, &layer) && selected(w->config, w->layers, &layer) &&
 	    layer_exists(w->part, path) && !layer_is_branch(w->part, path))

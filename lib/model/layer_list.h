@@ -25,10 +25,15 @@ size_t layer_each(const struct config *c, const struct selection *layers,
  * The selected linear layers of the part, in natural order; layer_list_free() them. With a config: the
  * layers of the architecture's row, and embedding or head only if a GLOB of the selection matches. Without
  * (NULL): every group with a two-dimensional `weight`, or `codes`, or `packed`. Fatal error if a block of
- * the part lacks one of its layers.
+ * the part lacks one of its layers, or is beyond the last one.
  */
 struct layer_list layer_list(const struct part *part, const struct config *c,
 	const struct selection *layers);
+/* config_block() of a group of the part, without its rest. Fatal error if the block is beyond the last. */
+const struct stack *layer_block(const struct part *part, const struct config *c, const char *group,
+	size_t *block);
+/* Fatal error if the part has a block beyond the last one. */
+void layer_blocks_check(const struct part *part, const struct config *c);
 /* Appends the layer, with a copy of its path. */
 void layer_list_add(struct layer_list *l, const struct layer_ref *layer);
 void layer_list_free(struct layer_list *l);

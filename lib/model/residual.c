@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/error.h"
+#include "model/layer_list.h"
 #include "model/layer_ref.h"
 
 /* The stack of the stream that the layers of s read. */
@@ -204,14 +205,12 @@ static void look_for_group(void *arg, const char *path)
 	const struct config *c = y->config;
 	const struct architecture *a = c->arch;
 	size_t block;
-	const struct stack *s = config_block(c, path, &block, NULL), *encoder = config_encoder(c);
+	const struct stack *s = layer_block(y->part, c, path, &block), *encoder = config_encoder(c);
 
 	y->images |= encoder && !strcmp(path, encoder->arch->embedding);
 	y->embedding |= !strcmp(path, a->embedding);
 	y->position |= a->position && !strcmp(path, a->position);
 	y->end |= !strcmp(path, config_end(c)) || !strcmp(path, a->head);
-	if (s && block >= s->blocks)
-		die("%s: %s: the config has %zu blocks", part_name(y->part), path, s->blocks);
 	if (s)
 		y->block[s->first + block] = true;
 }

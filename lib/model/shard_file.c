@@ -38,6 +38,13 @@ void shard_warn(const struct part *part)
 			part_name(part), i, n);
 }
 
+void shard_refuse(const struct part *model)
+{
+	if (part_number(model, "/", "shards", 0) > 1)
+		die("%s: is one of several shards, expected a whole model (tensor-join joins shards)",
+			part_name(model));
+}
+
 void shard_check(const struct shard *s, const char *name, const struct config *c)
 {
 	if (s->n < 2)

@@ -22,6 +22,8 @@ void shard_write(struct output *out, const struct shard *s, const char *const na
 
 /* Warns if the file is one shard of several; for tools that expect the whole. */
 void shard_warn(const struct part *part);
+/* Fatal error if the model is one shard of several; for tools that run it. */
+void shard_refuse(const struct part *model);
 /* For one shard of several: fatal error if the file `name` has no /config; warns if the model has no block
  * for the shard. */
 void shard_check(const struct shard *s, const char *name, const struct config *c);

@@ -22,6 +22,7 @@
 
 enum scale_type { SCALE_F32, SCALE_BF16, SCALE_F16, SCALE_E8M0, SCALE_E4M3FN, SCALE_U8 };
 extern const char *const scale_types[];		/* names by number, NULL-terminated */
+extern const char *const scale_types_single[];	/* the first of them: those that need no second scale */
 
 struct scale_kind {
 	int bits;

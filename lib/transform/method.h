@@ -53,17 +53,18 @@ struct branch_format { struct format format; long group; enum half_type type; };
 void method_branch_format(void *format, const char *option, const char *text);
 char *method_branch_form(const void *format);
 
-/* Rows of the options of a layer. o: a struct method_options *. kind: OPTION_STORAGE or OPTION_FORMAT. */
-#define METHOD_STORAGE_OPTIONS(o, kind) \
+/* Rows of the options of a layer. o: a struct method_options *. kind: OPTION_STORAGE or OPTION_FORMAT.
+ * types: scale_types, or scale_types_single of a tool without compute formats. */
+#define METHOD_STORAGE_OPTIONS(o, kind, types) \
 	{ 0, "storage", kind(&(o)->method.solver.storage), "FORMAT", "format of the codes", \
 		.default_value = "uint4" }, \
 	OPTION_GROUP(&(o)->method.solver.group), \
-	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, scale_types), NULL, \
+	{ 0, "scale-dtype", OPTION_CHOICE(&(o)->scales, types), NULL, \
 		"type of scales (default: that of the format)" }, \
 	{ 0, "scale-bits", OPTION_SIZE(&(o)->scale_bits), "N", \
 		"significant scale bits (default: all)", .min = 1, .max = 24 }
 #define METHOD_OPTIONS(o) \
-	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE), \
+	METHOD_STORAGE_OPTIONS(o, OPTION_STORAGE, scale_types), \
 	{ 0, "compute", OPTION_FORMAT_OR_NONE(&(o)->method.solver.compute), "none|FORMAT", \
 		"compute format (FP8: DPQ)", .default_value = "none" }, \
 	{ 0, "compensate", OPTION_CHOICE(&(o)->method.solver.compensate, compensates), NULL, \
