@@ -199,10 +199,17 @@ is '... and one of them twice' "$(grep -v '^#' x)" "$(grep -v '^#' y)"
 dpq-run -q --storage uint5 --group 16 --compensate none "$model" -o rtn5.h5
 plans --target-bits 64 q2.h5 q5.h5 rtn5.h5 -o two.costs >x
 plans --costs two.costs --target-bits 64 rtn5.h5 q5.h5 >y
-is '... several of the same formats, in their order' "$(lines y | sed 's/.*KL //')" \
+is '... several of the same formats: that of the same commands' "$(lines y | sed 's/.*KL //')" \
 	"$(for unit in 0 1; do printf '%.3g\n' "$(kl_of two.costs $unit 1)"; done)"
-no '... only one of them' 1 'two.costs: has 2 candidates with the formats of rtn5.h5, expected all of them' \
-	plans --costs two.costs --target-bits 64 rtn5.h5 q2.h5
+plans --costs two.costs --target-bits 64 rtn5.h5 >y 2>said
+is '... only one of them' "$(lines y | sed 's/.*KL //'; grep 'KL are those' said)" \
+	"$(for unit in 0 1; do printf '%.3g\n' "$(kl_of two.costs $unit 2)"; done)"
+dpq-run -q --storage uint5 --group 16 --compensate none --scale-search minmax "$model" -o other5.h5
+no '... and one of other commands' 1 'two.costs: has 2 candidates with the formats of other5.h5, and none that its' \
+	plans --costs two.costs --target-bits 64 other5.h5 q2.h5
+plans --costs costs.h5 --target-bits 64 rtn5.h5 >y 2>said
+ok '... where the file has one of these formats: a warning' \
+	grep -q 'warning: rtn5.h5: its KL are those of another model of the same formats' said
 
 # mistakes
 py bad
@@ -260,7 +267,7 @@ no 'a candidate with rounded keys and values, which the reference has not' 1 \
 	"kv.h5: /: attribute kv_format is 'uint4', expected 'none' as in .*llama-gqa.h5" \
 	plans --target-bits 4 q2.h5 kv.h5
 dpq-run -q --storage uint3 --group 16 --shard 1/2 --hessian hess.h5 "$model" -o half.h5
-no 'a shard of a candidate' 1 'half.h5: is a shard of a model, expected the whole: tensor-join joins shards' \
+no 'a shard of a candidate' 1 'half.h5: is one of several shards, expected a whole model .tensor-join joins shards.' \
 	plans --target-bits 64 half.h5
 no 'a quantized reference, for which dpq-run can apply no plan' 1 \
 	'q5.h5: /model/layers/0/.*_proj: is quantized already, expected the model before quantization' \

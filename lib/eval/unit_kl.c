@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/digest.h"
 #include "base/error.h"
 #include "calib/hessian.h"
 #include "model/dense.h"
@@ -64,6 +65,7 @@ struct stored {
 	const int64_t *size;		/* [units][candidates], as kl */
 	const double *kl;
 	char *text, **lines;		/* entries of `text` */
+	char *histories;		/* a line for each candidate: its commands_of(); NULL: not stored */
 };
 
 /* Reads the file, and divides the text into its entries. */
@@ -71,12 +73,15 @@ static struct stored stored_read(const struct part *file, const struct units *u)
 {
 	struct stored s = { .file = part_name(file) };
 	size_t dim[2] = { u->n, 0 }, n = 0;
-	struct tensor t = part_tensor(file, "/kl", TENSOR_F64, 2, NULL);
+	struct tensor t;
 
+	if (!part_find(file, "/kl", TENSOR_F64, 2, NULL, &t))
+		die("%s: has no KL of units, expected a file of plan-bits -o", s.file);
 	if (!t.dim[1])
 		die("%s: /kl: has no candidates", s.file);
 	if (t.dim[0] != u->n)
-		die("%s: /kl: is of %zu blocks or layers, expected %zu", s.file, t.dim[0], u->n);
+		die("%s: /kl: is of %zu blocks or layers, expected %zu; --by and --layers must be those of "
+			"the run that stored it", s.file, t.dim[0], u->n);
 	s.candidates = dim[1] = t.dim[1];
 	s.kl = t.data;
 	s.size = part_tensor(file, "/size", TENSOR_I64, 2, dim).data;
@@ -89,6 +94,10 @@ static struct stored stored_read(const struct part *file, const struct units *u)
 			end[1] = '\0';
 			s.lines[n] = rest;
 		}
+	if (part_has(file, "/histories"))
+		s.histories = part_string(file, "/histories");
+	if (s.histories && strlen(s.histories) != s.candidates * (DIGEST_DIGITS + 1))
+		die("%s: /histories: is not a digest for each candidate", s.file);
 	if (n != u->n * s.candidates)
 		die("%s: /lines: has %zu entries, expected %zu", s.file, n, u->n * s.candidates);
 	return s;
@@ -122,59 +131,55 @@ static void fail_other(const struct stored *s, const struct units *u, size_t c, 
 		(long long)s->size[same * s->candidates + nearest]);
 }
 
-/* Finds the stored candidates with the formats and sizes of candidate c; their number is at least 1. */
-static size_t stored_find(const struct stored *s, const struct units *u, size_t c, size_t found[])
+/* The digest of the commands that made a candidate; free() it. */
+static char *commands_of(const struct units *u, size_t c)
 {
-	char **lines = xalloc(u->n, sizeof *lines);
-	size_t nearest = 0, most = 0, n = 0;
+	char *text = part_histories(u->candidate[c]), *y = digest_of(strlen(text), text);
+
+	free(text);
+	return y;
+}
+
+/* Whether these commands made the stored candidate k. A file without /histories says of none. */
+static bool made_by(const struct stored *s, size_t k, const char *commands)
+{
+	return s->histories && !strncmp(s->histories + k * (DIGEST_DIGITS + 1), commands, DIGEST_DIGITS);
+}
+
+/* The stored candidate with the formats and sizes of candidate c, and of several the one that the same
+ * commands made. */
+static size_t stored_find(const struct stored *s, const struct units *u, size_t c)
+{
+	char **lines = xalloc(u->n, sizeof *lines), *commands = commands_of(u, c);
+	size_t nearest = 0, most = 0, n = 0, y = 0;
+	bool same_commands = false;
 
 	for (size_t i = 0; i < u->n; i++)
 		lines[i] = unit_lines(u, i, c, "");
-	for (size_t k = 0; k < s->candidates; k++) {
+	for (size_t k = 0; k < s->candidates && !same_commands; k++) {
 		const size_t same = first_other(s, u, c, k, lines);
 		/* equal lines with another size are nearer than other lines */
 		const size_t near = 2 * same + (same < u->n && !strcmp(lines[same], s->lines[same *
 			s->candidates + k]));
 
-		if (same == u->n)
-			found[n++] = k;
-		else if (near >= most)
+		if (same == u->n) {
+			same_commands = made_by(s, k, commands);
+			y = k, n++;
+		} else if (near >= most)
 			nearest = k, most = near;
 	}
 	if (!n)
 		fail_other(s, u, c, nearest, most / 2, lines);
+	if (!same_commands && n > 1)
+		die("%s: has %zu candidates with the formats of %s, and none that its commands made",
+			s->file, n, part_name(u->candidate[c]));
+	if (!same_commands && s->histories)
+		warn("%s: its KL are those of another model of the same formats, which other commands made "
+			"(%s)", part_name(u->candidate[c]), s->file);
 	for (size_t i = 0; i < u->n; i++)
 		free(lines[i]);
-	free(lines);
-	return n;
-}
-
-static size_t count_of(size_t n, const size_t x[n], size_t y)
-{
-	size_t k = 0;
-
-	for (size_t i = 0; i < n; i++)
-		k += x[i] == y;
-	return k;
-}
-
-/* at[c]: the stored candidate of each candidate. Of several with the same formats, the order decides. */
-static void stored_match(const struct stored *s, const struct units *u, size_t at[u->candidates])
-{
-	const size_t all = u->candidates;
-	size_t *found = xalloc(s->candidates, sizeof *found), *first = xalloc(all, sizeof *first);
-	size_t *equal = xalloc(all, sizeof *equal);
-
-	for (size_t c = 0; c < all; c++) {
-		equal[c] = stored_find(s, u, c, found);
-		first[c] = found[0];
-		at[c] = found[(count_of(c + 1, first, first[c]) - 1) % equal[c]];
-	}
-	for (size_t c = 0; c < all; c++)
-		if (equal[c] > 1 && count_of(all, first, first[c]) != equal[c])
-			die("%s: has %zu candidates with the formats of %s, expected all of them, in their "
-				"order", s->file, equal[c], part_name(u->candidate[c]));
-	free(found), free(first), free(equal);
+	free(lines), free(commands);
+	return y;
 }
 
 void unit_kl_read(const struct part *file, const struct units *u, double kl[])
@@ -182,7 +187,8 @@ void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 	struct stored s = stored_read(file, u);
 	size_t *at = xalloc(u->candidates, sizeof *at);
 
-	stored_match(&s, u, at);
+	for (size_t c = 0; c < u->candidates; c++)
+		at[c] = stored_find(&s, u, c);
 	for (size_t i = 0; i < u->n; i++)
 		for (size_t c = 0; c < u->candidates; c++) {
 			const double own = s.kl[i * s.candidates + at[c]];
@@ -191,7 +197,7 @@ void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 				die("%s: /kl: has %g, expected finite numbers of at least 0", s.file, own);
 			kl[i * u->candidates + c] = own;
 		}
-	free(s.text), free(s.lines), free(at);
+	free(s.text), free(s.lines), free(s.histories), free(at);
 }
 
 /* The lines of each unit and candidate, and an empty line after them. */
@@ -214,6 +220,20 @@ static void write_lines(struct output *out, const struct units *u)
 	free(one), free(all);
 }
 
+static void write_histories(struct output *out, const struct units *u)
+{
+	char *all = xformat("%s", "");
+
+	for (size_t c = 0; c < u->candidates; c++) {
+		char *one = commands_of(u, c), *before = all;
+
+		all = xformat("%s%s\n", before, one);
+		free(one), free(before);
+	}
+	output_string(out, "/histories", all);
+	free(all);
+}
+
 void unit_kl_write(struct output *out, const struct units *u, const double kl[])
 {
 	const size_t n = u->n * u->candidates;
@@ -229,6 +249,7 @@ void unit_kl_write(struct output *out, const struct units *u, const double kl[])
 	output_strings(out, "/unit", u->n, name);
 	output_strings(out, "/candidate", u->candidates, name + u->n);
 	write_lines(out, u);
+	write_histories(out, u);
 	output_write(out, "/size", tensor_2d(TENSOR_I64, size, u->n, u->candidates));
 	output_write(out, "/kl", tensor_2d(TENSOR_F64, (void *)(uintptr_t)kl, u->n, u->candidates));
 	output_end(out);

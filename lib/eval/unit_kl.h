@@ -19,9 +19,10 @@ void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[
 
 /* Reads the file of unit_kl_write(), of these candidates and others, in any order. Fatal error if it is of
  * other units, a candidate has other sizes or formats than all of the file, or several of the file have those
- * of a candidate, and the candidates are not as many. */
+ * of a candidate and other commands made them. A warning if only one has, and other commands made it. */
 void unit_kl_read(const struct part *file, const struct units *u, double kl[]);
-/* Writes /unit and /candidate, names; /size int64 and /kl f64 [units][candidates]; /lines, unit_lines() of
- * each unit and candidate, an empty line after each. Closes the file. */
+/* Writes /unit and /candidate, names; /histories, the digest of the commands that made each candidate, a
+ * line each; /size int64 and /kl f64 [units][candidates]; /lines, unit_lines() of each unit and candidate, an
+ * empty line after each. Closes the file. */
 void unit_kl_write(struct output *out, const struct units *u, const double kl[]);
 #endif
