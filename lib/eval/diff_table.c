@@ -57,17 +57,20 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
-/* Whether the weight is rotated back to be compared: the reference has no rotation. */
-static bool compared_back(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs)
+/* Whether the weights are compared without their rotations, which differ. A Hessian is that of inputs before
+ * signs, and after an online Hadamard. */
+static bool compared_back(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs,
+	const float *h)
 {
 	const struct linear *a = &ours->linear, *b = &theirs->linear;
 	const char *which = linear_two_sided(a) ? linear_two_sided(a) : linear_two_sided(b);
 
-	if (!which || linear_same_rotations(a, b))
+	if (linear_same_rotations(a, b))
 		return false;
-	if (linear_two_sided(b) || b->rotation_in.hadamard)
+	if (which ? linear_two_sided(b) || b->rotation_in.hadamard : h != NULL)
 		die("%s: %s: has another rotation than in %s (%s)", part_name(w->part), ours->path,
-			part_name(w->c->reference), which);
+			part_name(w->c->reference),
+			which ? which : "online Hadamard; the Hessian fits one of them");
 	return true;
 }
 
@@ -91,9 +94,10 @@ static void compare_layer(struct diff_walk *w, const char *group)
 		die("%s: %s: is missing; %s has it", part_name(c->reference), group, part_name(w->part));
 	theirs = layer_read(c->reference, group, l->out, l->in);
 	a = *l, b = theirs.linear;
-	if (compared_back(w, &ours, &theirs))
+	if (compared_back(w, &ours, &theirs, h)) {
 		a = linear_dense_layer(l, &memory[0]);
-	else if (h)
+		b = linear_dense_layer(&theirs.linear, &memory[1]);
+	} else if (h)
 		a = linear_of_hessian(l, &memory[0]), b = linear_of_hessian(&theirs.linear, &memory[1]);
 	if (!stats_difference(&b, &a, h, &d, work))
 		die("%s: %s/hessian: makes the output error infinite or NaN", part_name(c->hessian), group);
