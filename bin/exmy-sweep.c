@@ -59,11 +59,15 @@ static bool compares(const struct settings *set)
 static void check_sweep(struct settings *set, const struct command *c)
 {
 	const bool model = c->operands > 0, of_model = set->table >= SWEEP_LAYER;
+	const bool one_table = prints(set) && !c->output && !set->plot;
 
-	option_without_effect(7, (struct option_without_effect[]){
+	option_without_effect(9, (struct option_without_effect[]){
 		{ set->uniform, "sigma", "--density uniform" },
-		{ prints(set) && !c->output && !set->plot && set->table != SWEEP_CURVE,
-			"sigma monte-carlo seed", "only --table curve has it" },
+		{ one_table && set->table != SWEEP_CURVE, "sigma monte-carlo seed",
+			"only --table curve has it" },
+		{ one_table && (of_model || set->table == SWEEP_VALUES), "density",
+			"only --table curve has it" },
+		{ one_table && set->table == SWEEP_LAYER, "formats ties", "--table layer has no format" },
 		{ !model, "layers", "no MODEL" },
 		{ !set->samples, "seed", "no --monte-carlo" },
 		{ !model && !set->plot, "band", "neither MODEL nor --plot" },

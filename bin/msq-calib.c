@@ -38,24 +38,25 @@ static bool is_static_mode(const struct input_scales *s)
 		s->input.mode == INPUT_STATIC_MODALITY);
 }
 
-static void check_scales(const struct input_scales *s, const char *tokens)
+static void check_scales(const struct input_scales *s, const struct calibrate_text *text)
 {
 	const bool is_static = is_static_mode(s);
 
-	option_without_effect(6, (struct option_without_effect[]){
+	option_without_effect(7, (struct option_without_effect[]){
 		{ s->kv_alone, "tokens clip clip-modality act-clip layers " CALIBRATE_NAMES,
 			"no --act-format" },
 		{ s->input.mode != INPUT_STATIC_MODALITY, "clip-modality", "one scale for all modalities" },
 		{ s->percentile >= 100, "clip-modality", "--clip is 100" },
 		{ !is_static, "tokens clip " CALIBRATE_NAMES, "no static scale" },
 		{ s->input.mode != INPUT_DYNAMIC_TOKEN, "act-clip", "no scale of each token" },
-		{ s->input.mode == INPUT_AS_IS, "act-format", "--act-mode none" } });
+		{ s->input.mode == INPUT_AS_IS, "act-format", "--act-mode none" },
+		STRIDE_WITHOUT_EFFECT(text->windows.convention) });
 	if (s->input.mode == INPUT_AS_IS || s->kv_alone)
 		return;
 	if (!s->input.format.kind)
 		misuse("--act-format FORMAT is expected");
 	method_check_rounded(&s->input.format, "act-format");
-	if (is_static && !tokens)
+	if (is_static && !text->tokens)
 		misuse("--tokens FILE is expected for static scales; --act-mode dynamic-token needs none");
 }
 
@@ -88,7 +89,7 @@ int main(int argc, char *argv[])
 
 	report_open(&report);
 	scales.kv_alone = text.kv.given && !option_given("act-format") && !option_given("act-mode");
-	check_scales(&scales, text.tokens);
+	check_scales(&scales, &text);
 	if (scales.input.mode == INPUT_DYNAMIC_TOKEN && clip < 1)
 		scales.input.clip = (float)clip;
 	linalg_init();

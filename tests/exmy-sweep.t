@@ -69,6 +69,8 @@ cp sweep.h5 once.h5; exmy-sweep -j 1 -q --formats e2m2,int5 --band 0.3:0.35 - <w
 ok 'a pipe gives the same' h5diff --exclude-attribute / once.h5 piped.h5
 exmy-sweep -q --tsv --formats e2m2 --plot plot.svg >out
 ok 'a plot' grep -q '</svg>' plot.svg
+exmy-sweep -q --formats int5,e2m2,e1m3 --plot same.svg -o same.h5
+ok '... formats with the same error are one line' grep -q 'int5 = e1m3' same.svg
 ok 'no temporary file of the plot is left' test ! -e plot.svg.part
 
 no 'an unknown format: the message has the nearest one and the list' 2 "no format 'e2n2'; did you mean e2m2.*nf2..nf8" \

@@ -84,6 +84,10 @@ for v in storge:storage hesian:hessian groups:group Storage:storage; do
 	no "option ${v%:*}: did you mean --${v#*:}?" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" \
 		dpq-run "--${v%:*}"
 done
+for v in act-order:reorder group-size:group bits:storage percdamp:damp; do
+	no "option ${v%:*}, a name in other toolkits" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" \
+		dpq-run "--${v%:*}" 4
+done
 no '... with a value' 2 'no option --storge=int4; did you mean --storage\?$' dpq-run --storge=int4
 no 'an unknown option, with no similar one' 2 'no option --xyz$' dpq-run --xyz
 for v in "model:eval-ppl --tokens tokens.h5" "tokens:eval-ppl model.h5 --tokens" "hessian:dpq-run model.h5 --hessian" \
@@ -101,8 +105,10 @@ no 'a text from a pipe' 1 'stdin>: is not an HDF5 file or stream, or begins with
 no 'a missing argument' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
+no '... of a tool whose other inputs are options' 2 \
+	'too many: codes.h5; other files follow their options: --reference --hessian$' tensor-diff model.h5 codes.h5
 no 'no --tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
-for v in fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int9:int8 e5m3:e4m3 e4m3fm:e4m3fn; do
+for v in q4_0:int4 fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int9:int8 e5m3:e4m3 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"
 done
 no 'an unknown format, with no similar one' 2 "no format 'e8m8', expected one of" dpq-run --storage e8m8

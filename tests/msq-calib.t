@@ -84,6 +84,8 @@ is 'a format of keys and values is used in the calibration' \
 	echo same) $(h5diff -q kv.h5 a.h5 /model >/dev/null || echo other)" '"int2" same other'
 warns 'tokens without --act-format' 'without effect here: --tokens .no --act-format' \
 	msq-calib --kv-format int2 --tokens t.h5 "$g" -o x.h5
+warns 'a stride of windows that do not slide' 'without effect here: --stride' \
+	msq-calib --act-format int8 --tokens t.h5 --ctx 32 --stride 8 "$g" -o x.h5
 no 'no format' 2 '--act-format FORMAT is expected' msq-calib --tokens t.h5 "$g" -o r.h5
 no 'no tokens' 2 '--tokens FILE is expected for static scales' msq-calib --act-format int8 "$g" -o r.h5
 no 'a zero point' 2 '--act-format: uint8 has a zero point' calib --act-format uint8 "$g" -o r.h5

@@ -248,12 +248,49 @@ static size_t place_of(const struct grammar *g, int c)
 	return c < FIRST ? i : (size_t)(c - FIRST);
 }
 
+/* Names of options in other toolkits, and the option here. */
+static const char *const synonyms[][2] = {
+	{ "act-order", "reorder" }, { "desc-act", "reorder" }, { "bits", "storage" }, { "wbits", "storage" },
+	{ "format", "storage" }, { "group-size", "group" }, { "groupsize", "group" }, { "dampening", "damp" },
+	{ "percdamp", "damp" }, { "method", "solver" }, { "calib", "tokens" }, { "nsamples", "limit" },
+	{ "seqlen", "ctx" },
+};
+
+/* The option of `all` that is meant by an unknown name, or NULL: no suggestion that is far from the word. */
+static const char *meant(const char *name, const struct option all[])
+{
+	const char *near = NULL;
+	int min = INT_MAX;
+
+	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
+		for (const struct option *lng = all; lng->name; lng++)
+			if (!nearest_distance(name, synonyms[i][0]) && !strcmp(lng->name, synonyms[i][1]))
+				return lng->name;
+	for (const struct option *lng = all; lng->name; lng++)
+		if (nearest_distance(name, lng->name) < min) {
+			min = nearest_distance(name, lng->name);
+			near = lng->name;
+		}
+	return 3 * min <= (int)strlen(name) ? near : NULL;
+}
+
+/* The options whose arguments are files, for a message; an empty text without one. */
+static const char *other_files(const struct option_row *rows)
+{
+	char *all = NULL;
+
+	for (; rows->type != OPTION_END; rows++)
+		if (rows->type == OPTION_FILE)
+			all = xformat("%s --%s", all ? all : "; other files follow their options:",
+				rows->name);
+	return all ? all : "";
+}
+
 /* Misuse: prints why getopt_long() refused a word. */
 static _Noreturn void refuse_word(int c, const char *word, const struct option all[])
 {
-	const char *name = word + 2, *near = NULL;
+	const char *name = word + 2, *near;
 	const struct option *lng;
-	int min = INT_MAX;
 	size_t n = strcspn(name, "="), found = 0;
 	char *could = NULL;
 
@@ -272,13 +309,8 @@ static _Noreturn void refuse_word(int c, const char *word, const struct option a
 		}
 	if (found > 1)
 		misuse("--%.*s is ambiguous: %s", (int)n, name, could);
-	name = xformat("%.*s", (int)n, name);
-	for (lng = all; lng->name; lng++)
-		if (nearest_distance(name, lng->name) < min) {
-			min = nearest_distance(name, lng->name);
-			near = lng->name;
-		}
-	if (3 * min <= (int)n)	/* no suggestion that is far from the word */
+	near = meant(xformat("%.*s", (int)n, name), all);
+	if (near)
 		misuse("there is no option %s; did you mean --%s?", word, near);
 	misuse("there is no option %s", word);
 }
@@ -370,7 +402,8 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	}
 	n = (size_t)(argc - optind);
 	if (n > t->max_operands)
-		misuse("there is one operand too many: %s", argv[optind + (int)t->max_operands]);
+		misuse("there is one operand too many: %s%s", argv[optind + (int)t->max_operands],
+			other_files(rows));
 	threads_init(thread_count);
 	cpu_check();
 	check_report(rows, n, argv + optind);

@@ -99,10 +99,13 @@ struct part *record_open_earlier(const char *path, const struct windows *w, cons
 {
 	struct part *record = part_open(path, "result");
 	size_t n = w->targets;
-	struct tensor t = part_tensor(record, "/target", TENSOR_I32, 1, NULL), window;
-	const int32_t *theirs = t.data;
+	struct tensor t, window;
+	const int32_t *theirs;
 	struct record_places ours = places_of(w);
 
+	if (!part_find(record, "/target", TENSOR_I32, 1, NULL, &t))
+		die("%s: is not a record of eval-ppl: /target is missing", path);
+	theirs = t.data;
 	check_places(record, used);
 	if (t.dim[0] != n)
 		die("%s: /target: has other tokens, or other windows: %zu targets, expected %zu", path,

@@ -102,7 +102,29 @@ static void say_data(struct plot *p, const char *kind, size_t f, const struct ta
 	plot_say(p, "E\n");
 }
 
-/* Plots the formats with this number of bits. */
+/* Whether two formats have the same error at every sigma, such as int4 and e1m2. */
+static bool same_curve(const struct sweep *s, size_t f, size_t g)
+{
+	const struct table *t = &s->table[SWEEP_CURVE];
+	const size_t points = t->rows / s->formats;
+
+	for (size_t i = 0; i < points; i++)
+		if (t->value[(f * points + i) * t->columns + 3].number !=
+		    t->value[(g * points + i) * t->columns + 3].number)
+			return false;
+	return true;
+}
+
+/* Whether an earlier format of as many bits has the curve of f. */
+static bool has_twin(const struct sweep *s, size_t f)
+{
+	for (size_t g = 0; g < f; g++)
+		if (s->format[g].bits == s->format[f].bits && same_curve(s, f, g))
+			return true;
+	return false;
+}
+
+/* Plots the formats with this number of bits. Equal curves are one line with all names. */
 static void say_width(struct plot *p, const struct sweep *s, int bits, bool first)
 {
 	const bool points = s->table[SWEEP_ERROR].rows;
@@ -111,10 +133,14 @@ static void say_width(struct plot *p, const struct sweep *s, int bits, bool firs
 	plot_say(p, "set title '%d bits'\nset ylabel '%s'\nplot ", bits,
 		first ? "mean squared error, largest weight = 1" : "");
 	for (size_t f = 0; f < s->formats; f++) {
-		if (s->format[f].bits != bits)
+		if (s->format[f].bits != bits || has_twin(s, f))
 			continue;
-		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s'", line ? ", " : "", f,
+		plot_say(p, "%s$c%zu with lines linewidth 2 linecolor %d title '%s", line ? ", " : "", f,
 			line + 1, s->format[f].name);
+		for (size_t g = f + 1; g < s->formats; g++)
+			if (s->format[g].bits == bits && same_curve(s, f, g))
+				plot_say(p, " = %s", s->format[g].name);
+		plot_say(p, "'");
 		line++;
 		if (points)
 			plot_say(p, ", $e%zu with points pointtype 7 pointsize 0.4 linecolor %d notitle",
@@ -132,21 +158,21 @@ void sweep_plot(struct plot *p, const struct sweep *s)
 		panels += !seen[s->format[f].bits];
 		seen[s->format[f].bits] = true;
 	}
-	plot_begin(p, 60 + 360 * panels, 420);
+	plot_begin(p, 120 + 360 * panels, 480);
 	for (size_t f = 0; f < s->formats; f++) {
 		say_data(p, "c", f, &s->table[SWEEP_CURVE], 0, 2, &s->format[f]);
 		if (s->table[SWEEP_ERROR].rows)
 			say_data(p, "e", f, &s->table[SWEEP_ERROR], 1, 2, &s->format[f]);
 	}
-	plot_say(p, "set multiplot layout 1,%d title 'Error of number formats on Gaussian weights%s'\n"
-		"set logscale xy\nset format y '10^{%%T}'\nset xlabel 'sigma of the weights, largest = 1'\n"
-		"set key bottom right\nset grid\n",
-		panels, s->table[SWEEP_ERROR].rows ? "; points: layers of the model" : "");
+	plot_say(p, "set multiplot layout 1,%d title \"Error of number formats on Gaussian weights", panels);
+	plot_say(p, "\\n{/*0.8 %s", s->table[SWEEP_ERROR].rows ? "points: layers of the model; " : "");
+	if (s->high > s->low)
+		plot_say(p, "shaded: sigma of typical models, %g to %g", s->low, s->high);
+	plot_say(p, "}\\n \"\nset logscale xy\nset format y '10^{%%T}'\n"
+		"set xlabel 'sigma of the weights, largest = 1'\nset key above\nset grid\n");
 	if (s->high > s->low)
 		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 "
-			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n"
-			"set label 1 'models: %g to %g' at %g, graph 0.97 center textcolor rgb '#606060'\n",
-			s->low, s->high, s->low, s->high, sqrt(s->low * s->high));
+			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n", s->low, s->high);
 	for (int bits = 1; bits <= 8; bits++)
 		if (seen[bits]) {
 			say_width(p, s, bits, first);

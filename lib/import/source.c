@@ -196,7 +196,8 @@ struct source *source_open(const char *path)
 	char known[256] = "";
 
 	if (access(path, F_OK))
-		die("%s: cannot open:", path);
+		die("%s: cannot open: %s; expected a local Hugging Face folder or GGUF file", path,
+			strerror(errno));
 	s->path = path;
 	for (size_t i = 0; i < KINDS; i++) {
 		size_t n = strlen(known);

@@ -288,7 +288,8 @@ static const char *const synonyms[][2] = {
 	{ "fp8", "e4m3fn" }, { "float8", "e4m3fn" }, { "float8_e4m3fn", "e4m3fn" }, { "fp8_e4m3", "e4m3fn" },
 	{ "e4m3fnuz", "e4m3fn" }, { "fp8_e5m2", "e5m2ieee" }, { "float8_e5m2", "e5m2ieee" },
 	{ "fp4", "e2m1" }, { "mxfp8", "e4m3fn" }, { "mxfp6", "e2m3" }, { "fp6", "e2m3" },
-	{ "int1", "uint1" },
+	{ "int1", "uint1" }, { "q4_0", "int4" }, { "q4_1", "uint4" }, { "q5_0", "int5" }, { "q5_1", "uint5" },
+	{ "q8_0", "int8" },
 };
 
 const char *format_hint(const struct format *f)

@@ -30,6 +30,9 @@ const char *json_member_text(const json_t *o, const char *key)
 	return json_string_value(v);
 }
 
+/* For messages. */
+static const char one_array[] = "; jq -c '.[]' divides an array into lines";
+
 static bool is_blank(size_t n, const char text[n])
 {
 	while (n && (text[n - 1] == ' ' || (text[n - 1] >= '\t' && text[n - 1] <= '\r')))
@@ -54,9 +57,9 @@ json_t *json_lines_next(struct json_lines *l)
 		json_lines_prefix(l->name, l->line);
 		o = json_loadb(line, length, l->flags | JSON_REJECT_DUPLICATES, &error);
 		if (!o)
-			die("is not valid JSON: %s", error.text);
+			die("is not valid JSON: %s%s", error.text, *line == '[' ? one_array : "");
 		if (!l->lists && !json_is_object(o))
-			die("is not a JSON object, expected one per line");
+			die("is not a JSON object, expected one per line%s", *line == '[' ? one_array : "");
 		return o;
 	}
 	return NULL;
