@@ -43,5 +43,5 @@ table check
 awk -f "$lib/channels.awk" rotated.channels.tsv split.channels.tsv way=model model.channels.tsv \
 	way=rotated rotated.channels.tsv way=split split.channels.tsv >"$part/channels.tsv"
 mv -f "$part/channels.tsv" .
-plot channels "$here/plots/outliers-channels.gp"
+plot channels outliers-channels.gp
 plot outliers

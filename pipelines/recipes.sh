@@ -35,17 +35,17 @@ run_steps
 tabulate recipes "$compared" comparison <<'T'
 run	choice	@
 late	late	@late late
-paper	paper: rounds to FP8 first	@paper late
-inc-240	inc: released code, FP8 to 240	@inc-240 late
-inc-448	inc, FP8 to 448	@inc-448 late
-block	parameters by blocks of 128	@block late
-original	parameters uncompensated	@original late
+paper	paper	@paper late
+inc-240	inc, max 240	@inc-240 late
+inc-448	inc, max 448	@inc-448 late
+block	blocks of 128	@block late
+original	uncompensated	@original late
 minmax	no scale search	@minmax late
-ieee	FP8 to 240	@ieee late
-top	top 14/15, saturating there	@top late
-real	FP8 scales of any value	@real late
-channel	an FP8 scale a channel	@channel late
-dynamic	activation scales by token	@dynamic late
-exact	activations not rounded	@exact late
+ieee	max 240	@ieee late
+top	max × 14/15	@top late
+real	any FP8 scale	@real late
+channel	FP8 scale per channel	@channel late
+dynamic	dynamic activations	@dynamic late
+exact	16-bit activations	@exact late
 T
 plot recipes

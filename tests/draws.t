@@ -206,4 +206,23 @@ is '... PTQ_QUESTIONS has no effect' "$(head -1 err)" 'outliers: PTQ_QUESTIONS h
 PTQ_DRAWS=2 "$top/pipelines/outliers.sh" --status m.h5 >out 2>err
 is '... others have one draw, and say so' "$(head -1 err)" 'outliers: PTQ_DRAWS has no effect here: one draw'
 
+# --- mistakes in a script ---
+cd "$tmp" || exit 1
+unset PTQ_QUESTIONS
+cat >wrong.sh <<SH
+set -euo pipefail
+. "$top/pipelines/lib/common.sh"
+begin wrong "\$@"
+calibrate
+measure a "dpq-run --compensate none model.h5"
+run_steps
+tabulate one 'kl foo' comparison <<'T'
+run	@
+a	@a a
+T
+SH
+bash ./wrong.sh m.h5 >out 2>err
+is 'a column that does not exist' "$? $(tail -1 err | cut -d , -f 1)" '1 no column is called "foo"'
+sed 's/kl foo/kl/; $ a plot one other.gp' wrong.sh >plots.sh
+no 'a plot without its file' 1 'plots/other.gp: no such file, which plots one.tsv' bash ./plots.sh m.h5
 done_testing

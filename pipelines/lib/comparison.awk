@@ -51,5 +51,11 @@ END {
 	y["ppl_rise_percent"] = 100 * (1 - exp(-y["nll_rise"]))
 	y["bits_a_weight"] = bits
 	columns_n = split(columns, column, " ")
+	for (i = 1; i <= columns_n; i++)
+		if (!(column[i] in y)) {
+			print "no column is called \"" column[i] "\", expected such as kl, nll_delta, ppl " \
+				"(comparison.awk lists them)" > "/dev/stderr"
+			exit 1
+		}
 	for (i = 1; i <= columns_n; i++) printf "%s%s", y[column[i]], i < columns_n ? OFS : "\n"
 }

@@ -15,8 +15,8 @@
 #   over_draws FILE KEY [NAME]   the mean over draws of column NAME (the second one) in the line that begins with KEY
 #   bits_of RUN            bits per weight of RUN.stats, which tensor-stats printed: such a mean
 #                          Either as an assignment of its own: its failure then ends the script
-#   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE, or by plots/SCRIPT.gp next to the
-#                          script, after plots/style.gp. Its second line has $about, or the name of the model;
+#   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE (SCRIPT.gp) in the folder plots next to
+#                          the script, after plots/style.gp. Its second line has $about, or the name of the model;
 #                          $group; and the number of tokens or questions of the test set
 #   cell FILE NAME KEY     column NAME of the line that begins with KEY
 # shellcheck disable=SC2034
@@ -134,9 +134,10 @@ draw() {	# draw NAME FILE: $part/NAME.svg
 		gnuplot -d "$here/plots/style.gp" "$2"
 }
 plot() {
-	local of=${about-}
+	local of=${about-} by=${script%/*}/plots/${2:-$name.gp}
+	[ -r "$by" ] || fail 1 "$by: no such file, which plots $1.tsv"
 	[ -n "$of" ] || [ -z "$model" ] || of=$(called "$model")
-	about=${of:+$of$(described)} model=$of draw "$1" "${2:-${script%/*}/plots/$name.gp}"
+	about=${of:+$of$(described)} model=$of draw "$1" "$by"
 	mv -f "$part/$1.svg" .
 	peaks
 	say "table: $work/$1.tsv  plot: $work/$1.svg"

@@ -37,8 +37,8 @@ N = 0; do for [i=1:M] {
 }
 rotated = 0; do for [s in shown] { rotated = rotated || int(s) > M }
 if (rotated) {
-	set label 80 "hollow, dashed: layers\nrotated on both sides" at screen 0.75, screen down(90 + 21 * N) left \
-		font "sans-serif,13"
+	set label 80 "filled: not rotated\nhollow, dashed: layers\nrotated on both sides" \
+		at screen 0.75, screen down(90 + 21 * N) left font "sans-serif,13"
 }
 if (!strlen(apart)) { apart = word(shown, 1) }	# a loop over no words would run once
 set multiplot; set lmargin at screen 0.11; set rmargin at screen 0.72; set logscale y; set format y "%g"
@@ -47,9 +47,9 @@ set bmargin at screen down(380); set ylabel "KL divergence, nats per token" offs
 plot for [s in shown] of(int(s)) using "bits_a_weight":"kl":"kl_se" with yerrorlines lt int(s), \
 	for [s in apart] of(int(s)) using "bits_a_weight":"kl":"kl_se" with yerrorbars lt int(s)
 @panel
-set tmargin at screen down(420); set bmargin at screen down(H - 60); set xrange [1.8:6.6]; set yrange [0.15:10]
+set tmargin at screen down(420); set bmargin at screen down(H - 60); set yrange [0.15:10]
 set xlabel "bits per weight, with scales, zero points and branches"
-set ylabel "KL divergence over that of GPTQ at as many bits" offset 1
+set ylabel "KL over that of GPTQ at as many bits (above 10: not shown)" offset 1
 set ytics (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10)
 plot for [s in shown] of(int(s)) using "bits_a_weight":@ratio with linespoints lt int(s), \
 	for [s in apart] of(int(s)) using "bits_a_weight":@ratio with points lt int(s)

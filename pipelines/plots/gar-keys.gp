@@ -3,6 +3,6 @@ what = "4-bit weights by column order: change from groups ranked by their larges
 bars = "one SE over layers, over windows"
 rows = "order"; series = "scheme"; panels = "error_percent kl_delta|nll_delta"
 names = "top10=groups by top tenth;mean=groups by mean;median=groups by median;". \
-	"max-static=as they are, static;none=columns not reordered;full=columns by diagonal;". \
-	"full-static=columns by diagonal, static;W4A16=W4A16 (GPTQ, 16-bit arithmetic);W4A8=W4A8 (DPQ, FP8 arithmetic)"
+	"max-static=max, static;none=not reordered;full=by diagonal (full);". \
+	"full-static=full, static;W4A16=W4A16 (GPTQ, 16-bit arithmetic);W4A8=W4A8 (DPQ, FP8 arithmetic)"
 load "rows.gp"

@@ -4,7 +4,7 @@ H = 420
 ways = system("awk -F '\\t' 'NR > 1 && !($1 in seen) { seen[$1]; printf \"%s \", $1 }' ".table)
 layer = system("awk -F '\\t' 'NR == 2 { print $2 }' ".table)
 about = about.", ".layer
-label(w) = w eq "model" ? "as it is" : w eq "rotated" ? "QuaRot" : "QuaRot+RMS"
+label(w) = w eq "model" ? "original" : w eq "rotated" ? "QuaRot" : "QuaRot+RMS"
 of(w) = only('$1 == "'.w.'"')
 stats table using (column("absmax")) name "A" nooutput
 stats table using (column("channel")) name "C" nooutput
