@@ -162,8 +162,10 @@ int main(int argc, char *argv[])
 	struct run *reference = set.reference ?
 		run_open(set.reference, set.compute_type, &(struct cache_format){ 0 }) : NULL;
 
-	questions.settings = xformat("--bos %s%s%s%s", bos_names[set.bos], set.special ? " --special" : "",
-		set.greedy && set.until ? " --until " : "", set.greedy && set.until ? set.until : "");
+	questions.settings = xformat("--bos %s%s%s%s%s%s", bos_names[set.bos],
+		set.special ? " --special" : "", set.greedy && set.until ? " --until " : "",
+		set.greedy && set.until ? set.until : "", set.compute_type ? " --compute-type " : "",
+		set.compute_type ? compute_types[set.compute_type] : "");
 	history_note("questions-sha256", questions.digest);
 	measure(&set, &questions, model, reference, c.output);
 	questions_free(&questions);

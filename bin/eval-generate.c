@@ -154,9 +154,10 @@ int main(int argc, char *argv[])
 	struct questions questions = questions_read(set.questions, set.limit, QUESTION_ANSWER);
 	struct part *model = part_open(c.operand[0], "model");
 
-	questions.settings = xformat("--bos %s%s --max %zu%s%s", bos_names[set.bos],
+	questions.settings = xformat("--bos %s%s --max %zu%s%s%s%s", bos_names[set.bos],
 		set.special ? " --special" : "", set.max, set.until ? " --until " : "",
-		set.until ? set.until : "");
+		set.until ? set.until : "", set.compute_type ? " --compute-type " : "",
+		set.compute_type ? compute_types[set.compute_type] : "");
 	history_note("questions-sha256", questions.digest);
 	measure(&set, &questions, model, c.output);
 	part_close(model);

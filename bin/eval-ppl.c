@@ -133,18 +133,19 @@ int main(int argc, char *argv[])
 	struct part *file = part_open(set.tokens, "tokens");
 	struct run *model = run_open(c.operand[0], set.compute_type, &set.kv);
 	struct run *reference = !set.reference ? NULL : run_open_reference(set.reference, set.compute_type);
-	char *used;
+	char *used, *settings = xformat("--compute-type %s", compute_types[set.compute_type]);
 	struct windows windows = windows_scored(windows_read(file, model->part, model->config,
 		&set.windows, set.force_tokens, &used));
 
 	calibrated_warn(model->part, file, used);
 
 	struct part *before = !set.paired ? NULL :
-		record_open_earlier(set.paired, &windows, used, set.reference);
+		record_open_earlier(set.paired, &windows, used, settings, set.reference);
 	struct output *out = record_open(c.output, model->part);
 
 	record_input(out, "tokens", file);
 	record_tokens(out, used);
+	record_settings(out, settings);
 	if (before)
 		record_input(out, "paired", before);
 	model->execution.device = device;
@@ -158,6 +159,6 @@ int main(int argc, char *argv[])
 	if (before)
 		part_close(before);
 	windows_free(&windows);
-	free(used);
+	free(used), free(settings);
 	return 0;
 }

@@ -122,6 +122,9 @@ warns '... asked in another way' 'bos.choice was made with --bos yes, and int3.c
 	eval-compare int3.choice bos.choice
 warns '... also by --paired' 'int2.choice was made with --bos auto, and q.jsonl with --bos yes' \
 	eval-choice --questions q.jsonl --reference prose.h5 --bos yes --paired int2.choice int3.h5
+warns '... in another arithmetic' \
+	'int2.choice was made with --bos auto, and q.jsonl with --bos auto --compute-type bf16' \
+	eval-choice --questions q.jsonl --compute-type bf16 --paired int2.choice int3.h5
 no '... and a text' 1 'right-1.h5: is of questions, unlike hand-1.h5: expected records of one tool' \
 	eval-compare hand-1.h5 right-1.h5
 no '... and the other way round' 1 'hand-1.h5: is of no questions, unlike right-1.h5' eval-compare right-1.h5 hand-1.h5

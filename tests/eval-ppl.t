@@ -32,6 +32,9 @@ run --tokens t.h5 rtn.h5 --paired r.h5 >p
 ok 'paired differences' py paired
 no 'a record of other windows' 1 'r.h5: /target: has other tokens, or other windows: 494 targets, expected 475' \
 	eval-ppl --ctx 20 --tokens t.h5 --paired r.h5 "$model"
+warns 'a record of another arithmetic' \
+	'r.h5 was made with --compute-type f32, and this run with --compute-type bf16' \
+	run --tokens t.h5 --compute-type bf16 --paired r.h5 "$model"
 no 'a record of other tokens' 1 'r.h5: /target: has other tokens' run --tokens other.h5 --paired r.h5 "$model"
 
 # with a reference model: results and record follow their formulas, and equal those of each model alone

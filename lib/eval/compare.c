@@ -172,6 +172,7 @@ static void check_record(const struct part *record, const struct shape *s)
 		check_same(record, s, "/target");
 		check_same(record, s, "/window");
 	}
+	record_check_same_settings(record, s->first);
 	check_present(record, s, REFERENCE_NLL);
 	for (size_t i = 0; i < s->rows.n; i++)
 		check_present(record, s, s->rows.row[i].path);

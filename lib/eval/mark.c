@@ -8,7 +8,7 @@
 #include "eval/perplexity.h"
 #include "eval/record.h"
 
-static const char DIGEST[] = "questions_sha256", IMAGES[] = "images_sha256", SETTINGS[] = "settings";
+static const char DIGEST[] = "questions_sha256", IMAGES[] = "images_sha256";
 
 /* The values of a pair of columns: a mark, or its difference from an earlier record. */
 struct measure { const double *x, *before; };
@@ -112,14 +112,14 @@ void marks_table_free(struct table *t)
 	free((void *)(uintptr_t)t->column);
 }
 
-/* Images and settings of two records, or of a record and of the questions; NULL: not known. */
-static void check_setup(const char *name, char *const theirs[2], const char *other, const char *const ours[2])
+/* images: of the questions or of another record, `other`; NULL: not known. */
+static void check_images(const struct part *record, const char *images, const char *other)
 {
-	if (theirs[0] && ours[0] && strcmp(theirs[0], ours[0]))
-		die("%s: has other images than %s", name, other);
-	if (theirs[1] && ours[1] && strcmp(theirs[1], ours[1]))
-		warn("%s was made with %s, and %s with %s", name, theirs[1], other, ours[1]);
-	free(theirs[0]), free(theirs[1]);
+	char *theirs = part_text(record, "/", IMAGES);
+
+	if (theirs && images && strcmp(theirs, images))
+		die("%s: has other images than %s", part_name(record), other);
+	free(theirs);
 }
 
 struct part *marks_open_earlier(const char *path, const struct questions *q, const char *tool,
@@ -137,8 +137,8 @@ struct part *marks_open_earlier(const char *path, const struct questions *q, con
 	n = part_tensor(record, member, TENSOR_I32, 1, NULL).dim[0];
 	if (n != q->n)
 		die("%s: %s: has %zu questions, expected %zu: use the same --limit", path, member, n, q->n);
-	check_setup(path, (char *[]){ part_text(record, "/", IMAGES), part_text(record, "/", SETTINGS) },
-		q->name, (const char *[]){ q->images, q->settings });
+	check_images(record, q->images, q->name);
+	record_check_settings(record, q->settings, q->name);
 	free(theirs);
 	return record;
 }
@@ -146,16 +146,14 @@ struct part *marks_open_earlier(const char *path, const struct questions *q, con
 void marks_check_same(const struct part *record, const struct part *first)
 {
 	char *theirs = part_text(record, "/", DIGEST), *ours = part_text(first, "/", DIGEST);
-
-	char *images = part_text(first, "/", IMAGES), *settings = part_text(first, "/", SETTINGS);
+	char *images = part_text(first, "/", IMAGES);
 
 	if (!theirs || !ours)
 		die("%s: attribute %s is missing", part_name(theirs ? first : record), DIGEST);
 	if (strcmp(theirs, ours))
 		die("%s: has other questions than %s", part_name(record), part_name(first));
-	check_setup(part_name(record), (char *[]){ part_text(record, "/", IMAGES),
-		part_text(record, "/", SETTINGS) }, part_name(first), (const char *[]){ images, settings });
-	free(theirs), free(ours), free(images), free(settings);
+	check_images(record, images, part_name(first));
+	free(theirs), free(ours), free(images);
 }
 
 void marks_write(struct output *out, const struct questions *q, size_t n, const struct mark mark[n])
@@ -165,7 +163,7 @@ void marks_write(struct output *out, const struct questions *q, size_t n, const 
 	output_text(out, "/", DIGEST, q->digest);
 	if (q->images)
 		output_text(out, "/", IMAGES, q->images);
-	output_text(out, "/", SETTINGS, q->settings);
+	record_settings(out, q->settings);
 	for (size_t i = 0; i < q->n; i++)
 		task[i] = q->item[i].task;
 	output_strings(out, "/question/task", q->n, task);

@@ -36,6 +36,31 @@ void record_tokens(struct output *out, const char *used)
 		output_text(out, "/", EVALUATED, used);
 }
 
+static const char SETTINGS[] = "settings";
+
+void record_settings(struct output *out, const char *settings)
+{
+	if (out)
+		output_text(out, "/", SETTINGS, settings);
+}
+
+void record_check_settings(const struct part *record, const char *settings, const char *other)
+{
+	char *theirs = part_text(record, "/", SETTINGS);
+
+	if (theirs && settings && strcmp(theirs, settings))
+		warn("%s was made with %s, and %s with %s", part_name(record), theirs, other, settings);
+	free(theirs);
+}
+
+void record_check_same_settings(const struct part *record, const struct part *other)
+{
+	char *settings = part_text(other, "/", SETTINGS);
+
+	record_check_settings(record, settings, part_name(other));
+	free(settings);
+}
+
 /* Fatal error if the record has windows of other places of the same text. A record of version 1.0 has no
  * attribute. Ends of ranges may differ, since the last ids may fill no window. */
 static void check_places(const struct part *record, const char *used)
@@ -95,7 +120,8 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 	free_places(p);
 }
 
-struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl)
+struct part *record_open_earlier(const char *path, const struct windows *w, const char *used,
+	const char *settings, bool kl)
 {
 	struct part *record = part_open(path, "result");
 	size_t n = w->targets;
@@ -107,6 +133,7 @@ struct part *record_open_earlier(const char *path, const struct windows *w, cons
 		die("%s: is not a record of eval-ppl: /target is missing", path);
 	theirs = t.data;
 	check_places(record, used);
+	record_check_settings(record, settings, "this run");
 	if (t.dim[0] != n)
 		die("%s: /target: has other tokens, or other windows: %zu targets, expected %zu", path,
 			t.dim[0], n);

@@ -25,6 +25,13 @@ struct output *record_open(const char *path, const struct part *model);
 void record_input(struct output *out, const char *option, const struct part *input);
 /* Writes the line of the ids in use (model/calibrated.h) as attribute `evaluation`. out NULL: no effect. */
 void record_tokens(struct output *out, const char *used);
+/* Writes attribute `settings`: the options that change the results of any model. out NULL: no effect. */
+void record_settings(struct output *out, const char *settings);
+/* Warns if the settings of the record are not these, of the file `other`. NULL, or none in the record: no
+ * effect. */
+void record_check_settings(const struct part *record, const char *settings, const char *other);
+/* The same for two records. */
+void record_check_same_settings(const struct part *record, const struct part *other);
 /*
  * Writes /target and /window (from 0) int32, /nll_of_target f64 [targets], and results as attributes; closes.
  * out NULL: no effect.
@@ -33,8 +40,9 @@ void record_write(struct output *out, size_t n, const struct metric metric[n], c
 	const double nll[w->targets]);
 
 /* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
- * true. used: the line of the ids in use (model/calibrated.h). */
-struct part *record_open_earlier(const char *path, const struct windows *w, const char *used, bool kl);
+ * true. used: the line of the ids in use (model/calibrated.h). Other settings are a warning. */
+struct part *record_open_earlier(const char *path, const struct windows *w, const char *used,
+	const char *settings, bool kl);
 /* A value for each of the n targets, questions or choices. A value that is not finite is a fatal error. */
 const double *record_numbers(const struct part *record, const char *path, size_t n);
 /* Log-likelihoods of a token under the same model differ by less than this, even if two kinds of processor

@@ -134,7 +134,8 @@ draw() {	# draw NAME FILE: $part/NAME.svg
 		gnuplot -d "$here/plots/style.gp" "$2"
 }
 plot() {
-	local of=${about-} by=${script%/*}/plots/${2:-$name.gp}
+	local of=${about-} by=${2:-$name.gp}
+	[[ $by = /* ]] || by=${script%/*}/plots/$by
 	[ -r "$by" ] || fail 1 "$by: no such file, which plots $1.tsv"
 	[ -n "$of" ] || [ -z "$model" ] || of=$(called "$model")
 	about=${of:+$of$(described)} model=$of draw "$1" "$by"
