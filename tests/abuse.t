@@ -76,11 +76,16 @@ hostile texts '/config: is not a string'
 hostile integer '/config: is not a string'
 hostile group '/config: is not a dataset'
 hostile soft 'is a soft or external link'
-hostile outside 'is a soft or external link'
 for t in $readers; do	# whether they list groups or not
-	case $t in aifs-order|gar-order|images-import) continue ;; esac	# they read no model here
-	hostile outside 'is a soft or external link' '' $t
+	case $t in aifs-order|gar-order|images-import) continue ;; esac	# their operand is no model
+	no "$t: an external link" 1 'outside.h5: .*is a soft or external link' tool $t outside.h5
 done
+gar-order -q --group 8 hessian.h5 -o order.h5
+py linked
+no 'Hessians: an external link' 1 'linked-hessian.h5: .*is a soft or external link' \
+	dpq-run -q --group 8 --hessian linked-hessian.h5 model.h5 -o out/r
+no 'an order: an external link' 1 'linked-order.h5: .*is a soft or external link' \
+	dpq-run -q --group 8 --hessian hessian.h5 --order linked-order.h5 model.h5 -o out/r
 hostile virtual 'is stored in other files'
 hostile elsewhere 'is stored in other files'
 hostile kind 'attribute ptq_kind is not one text'

@@ -100,6 +100,15 @@ for form in 'uint4 --compute e4m3fn' 'int3 --reorder full' 'nf4 --scale-dtype f1
 	dpq-run --hessian h.h5 --group 8 --storage $form --device "$d" "$model" -o there.h5 2>there
 	ok "the same codes except for near ties: $form" py codes here.h5 there.h5 0.005
 done
+py extreme "$model"
+for form in 'int4 --scale-search mse' 'uint1 --scale-search minmax' 'e2m1 --scale-search mse'; do
+	# shellcheck disable=SC2086
+	dpq-run -q --hessian h.h5 --group 8 --storage $form extreme.h5 -o here.h5
+	# shellcheck disable=SC2086
+	dpq-run -q --hessian h.h5 --group 8 --storage $form --device "$d" extreme.h5 -o there.h5
+	ok "weights next to the least and the largest float: $form" py codes here.h5 there.h5 0.005
+	ok '... the same scales, none 0 or infinite' py scales here.h5 there.h5
+done
 ok 'what a device does not quantize is said' grep -q 'is quantized by the processor: no device has --paths' there
 dpq-run -q --sequential --tokens t.h5 --ctx 24 --group 8 "$model" -o here.h5
 dpq-run -q --sequential --tokens t.h5 --ctx 24 --group 8 --device "$d" "$model" -o there.h5

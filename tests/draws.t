@@ -222,7 +222,11 @@ a	@a a
 T
 SH
 bash ./wrong.sh m.h5 >out 2>err
-is 'a column that does not exist' "$? $(tail -1 err | cut -d , -f 1)" '1 no column is called "foo"'
+is 'a column that does not exist' "$? $(tail -1 err | cut -d ';' -f 1)" '1 there is no column "foo"'
 sed 's/kl foo/kl/; $ a plot one other.gp' wrong.sh >plots.sh
-no 'a plot without its file' 1 'plots/other.gp: no such file, which plots one.tsv' bash ./plots.sh m.h5
+no 'a plot without its file' 1 'plots/other.gp: no such file; plot one needs it' bash ./plots.sh m.h5
+printf 'set output out\nplot 0\n' >here.gp
+sed 's/kl foo/kl/; $ a plot one "$here/../../here.gp"' wrong.sh >path.sh
+sed -i "s#\$here/../..#$tmp#" path.sh
+ok '... by a path' bash ./path.sh m.h5
 done_testing

@@ -90,7 +90,7 @@ refused() {	# refused NAME PATTERN LINE
 refused 'no JSON' 'is not valid JSON' '{"task": '
 refused 'two objects' 'is not valid JSON' '{} {}'
 refused 'a member twice' 'is not valid JSON' '{"task": "a", "task": "b"}'
-refused 'an array' 'is not a JSON object' '[1]'
+refused 'an array' "is not a JSON object, expected one per line; jq -c '.\[\]' divides an array" '[1]'
 refused 'a NUL' 'is not valid JSON' '{"task": "a\u0000"}'
 refused 'no task' "'task' is missing" '{}'
 refused 'an empty name of a task' "'task' is ''" '{"task": ""}'

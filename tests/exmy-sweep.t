@@ -73,6 +73,10 @@ exmy-sweep -q --formats int5,e2m2,e1m3 --plot same.svg -o same.h5
 ok '... formats with the same error are one line' grep -q 'int5 = e1m3' same.svg
 ok 'no temporary file of the plot is left' test ! -e plot.svg.part
 
+warns 'a density of a table without errors' 'without effect here: --density' \
+	exmy-sweep --tsv --table values --density uniform
+warns 'formats of the table of layers' 'without effect here: --formats' exmy-sweep -q --tsv --table layer \
+	--formats int4 two.h5
 no 'an unknown format: the message has the nearest one and the list' 2 "no format 'e2n2'; did you mean e2m2.*nf2..nf8" \
 	exmy-sweep --formats e2n2
 no 'sigma 0' 2 "0 is not a number from 1e-06 to 10" exmy-sweep --tsv --sigma 0.1,0

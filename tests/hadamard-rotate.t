@@ -76,11 +76,11 @@ is '... with the same results' "$(nll p.h5)" "$(nll q.h5)"
 ok '... unpacked: the same file' sh -c 'exmy-pack --unpack p.h5 -o u.h5 && h5diff --exclude-attribute / u.h5 q.h5'
 model-export -q -o merged a.h5 && model-import -q merged -o merged.h5
 ok 'tensor-diff: a model with an online Hadamard, and the same one without: no difference but of rounding' sh -c '
-	tensor-diff -q -r a.h5 merged.h5 | awk "NR > 1 && \$4 > 1e-12 { exit 1 } END { exit NR < 10 }"'
+	tensor-diff -q -r a.h5 merged.h5 | awk "NR > 1 { bad += \$4 > 1e-12 } END { exit bad || NR < 10 }"'
 hessian-accum -q --tokens tokens.h5 --ctx 32 a.h5 -o online.h5
 no '... but with Hessians, which are of the inputs after it' 1 \
-	'down_proj: has another rotation than in a.h5 .online Hadamard' tensor-diff -q -r a.h5 --hessian online.h5 \
-	--force-basis merged.h5
+	'down_proj: has another online Hadamard than in a.h5, and the Hessian fits only one' \
+	tensor-diff -q -r a.h5 --hessian online.h5 --force-basis merged.h5
 ok '--sequential calibrates on the inputs after the online Hadamard' py stages
 # outputs are the same up to a rotation: tr(W S Wᵀ) is unchanged, of every layer and of priors of experts
 ok 'Hessians are of the inputs after the online Hadamard' py inputs_rotated "$ref"

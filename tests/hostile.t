@@ -84,7 +84,7 @@ for v in storge:storage hesian:hessian groups:group Storage:storage; do
 	no "option ${v%:*}: did you mean --${v#*:}?" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" \
 		dpq-run "--${v%:*}"
 done
-for v in act-order:reorder group-size:group bits:storage percdamp:damp; do
+for v in act-order:reorder group_size:group bits:storage percdamp:damp; do
 	no "option ${v%:*}, a name in other toolkits" 2 "no option --${v%:*}; did you mean --${v#*:}\\?$" \
 		dpq-run "--${v%:*}" 4
 done
@@ -106,7 +106,7 @@ no 'a missing argument' 2 '--group needs an argument' dpq-run --group
 no 'an argument too many' 2 '--static-groups takes no argument' dpq-run --static-groups=yes
 no 'an operand too many' 2 'one operand too many: codes.h5' eval-ppl --tokens tokens.h5 model.h5 codes.h5
 no '... of a tool whose other inputs are options' 2 \
-	'too many: codes.h5; other files follow their options: --reference --hessian$' tensor-diff model.h5 codes.h5
+	'too many: codes.h5; further inputs follow options: --reference, --hessian$' tensor-diff model.h5 codes.h5
 no 'no --tokens' 2 '--tokens FILE is expected' eval-ppl model.h5
 for v in q4_0:int4 fp8:e4m3fn FP8_E5M2:e5m2ieee mxfp6:e2m3 nvfp3:nvfp4 int9:int8 e5m3:e4m3 e4m3fm:e4m3fn; do
 	no "format ${v%:*}: did you mean ${v#*:}?" 2 "did you mean ${v#*:}\\?" dpq-run --storage "${v%:*}"

@@ -58,10 +58,9 @@ ok '... and in a file' \
 	sh -c 'dpq-run -q --compensate none --group channel nested-31.h5 | cat >nested.stream &&
 		tensor-stats -q nested.stream'
 
-# A model file with a block beyond those of its config.json: no tool quantizes it.
 py one_block_more
-dpq-run -q --compensate none --group channel more.h5 -o more-q.h5
-ok 'one block too many is not quantized' py left_alone
+no 'a model file with a block beyond those of its config.json' 1 'more.h5: /model/layers/11.* beyond the last block' \
+	dpq-run -q --compensate none --group channel more.h5 -o more-q.h5
 
 model-import buffers -o buffers.h5 2>warning
 is 'inverse frequencies are left out without a warning' "$(wc -c <warning)" 0
@@ -150,7 +149,7 @@ bad twice 'not valid JSON: duplicate'
 bad deep 'not valid JSON'
 bad header 'its header would have'
 bad tiny 'is not a safetensors file: it has'
-bad missing-folder 'cannot open: No such file'
+bad missing-folder 'cannot open: No such file or directory; expected a local Hugging Face folder'
 bad good/config.json 'cannot be imported, expected a Hugging Face folder'
 ok 'errors leave no file' sh -c 'test ! -e no.h5 && ! ls .ptq.* 2>/dev/null'
 wrong() { no "config.json: $1" 1 "bad-$1/config.json: /config: $2" model-import "bad-$1" -o no.h5; }

@@ -202,14 +202,15 @@ plans --costs two.costs --target-bits 64 rtn5.h5 q5.h5 >y
 is '... several of the same formats: that of the same commands' "$(lines y | sed 's/.*KL //')" \
 	"$(for unit in 0 1; do printf '%.3g\n' "$(kl_of two.costs $unit 1)"; done)"
 plans --costs two.costs --target-bits 64 rtn5.h5 >y 2>said
-is '... only one of them' "$(lines y | sed 's/.*KL //'; grep 'KL are those' said)" \
+is '... only one of them' "$(lines y | sed 's/.*KL //'; grep 'KLs are those' said)" \
 	"$(for unit in 0 1; do printf '%.3g\n' "$(kl_of two.costs $unit 2)"; done)"
 dpq-run -q --storage uint5 --group 16 --compensate none --scale-search minmax "$model" -o other5.h5
-no '... and one of other commands' 1 'two.costs: has 2 candidates with the formats of other5.h5, and none that its' \
+no '... and one of other commands' 1 \
+	'two.costs: has 2 candidates with the formats of other5.h5, but none was made by the same commands' \
 	plans --costs two.costs --target-bits 64 other5.h5 q2.h5
 plans --costs costs.h5 --target-bits 64 rtn5.h5 >y 2>said
 ok '... where the file has one of these formats: a warning' \
-	grep -q 'warning: rtn5.h5: its KL are those of another model of the same formats' said
+	grep -q 'warning: rtn5.h5: its KLs are those of a candidate of the same formats that other commands made' said
 
 # mistakes
 py bad
@@ -239,8 +240,11 @@ no '... of another size' 1 'other.h5: /size: is of other candidates: /model/laye
 	plans --costs other.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 no '... of fewer candidates' 1 'same.h5: /lines: is of other candidates: q3.h5 has .*storage=uint3 .*, expected ' \
 	plans --costs same.h5 --target-bits 4.5 q2.h5 q3.h5 nf4.h5
-no '... of layers' 1 'layers.h5: /kl: is of 14 blocks or layers, expected 2' \
+no '... of layers' 1 'layers.h5: /kl: is of 14 blocks or layers, expected 2; --by and --layers must be those' \
 	plans --costs layers.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
+eval-ppl -q $text q2.h5 -o record.h5 >x
+no '... of another tool' 1 'record.h5: has no KL of units, expected a file of plan-bits -o' \
+	plans --costs record.h5 --target-bits 5.2 q2.h5
 no '... without formats' 1 'bare.h5: /lines: is missing' plans --costs bare.h5 --target-bits 5.2 q2.h5 q3.h5 q5.h5
 cp q3.h5 renamed.h5
 plans --costs costs.h5 --target-bits 5.2 q2.h5 renamed.h5 q5.h5 | sed 's/renamed/q3/' >x

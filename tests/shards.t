@@ -153,6 +153,9 @@ for t in 'dpq-run --group 8' smooth-scale 'awq-scale --group 8' 'fbq-run --rank 
 	warns "... ${t%% *}, too" 's1.h5: is shard 1 of 3, a part of the calibration: hessian-accum' \
 		$t --hessian s1.h5 "$model" -o q.h5
 done
+dpq-run -q --compensate none --group 8 m.h5 -o rtn.h5
+plan-bits -r m.h5 --by layer --hessian s1.h5 --tokens t.h5 --ctx 32 --target-bits 64 rtn.h5 2>said >x
+ok '... plan-bits, too' grep -q 's1.h5: is shard 1 of 3, a part of the calibration' said
 no 'one shard of a model to sample from' 1 'q1.h5: is one of several shards, expected a whole model' \
 	sample-tokens -q --length 8 q1.h5 -o x.h5
 no '... to calibrate on' 1 'q1.h5: is one of several shards, expected a whole model' \

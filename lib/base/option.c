@@ -252,37 +252,43 @@ static size_t place_of(const struct grammar *g, int c)
 static const char *const synonyms[][2] = {
 	{ "act-order", "reorder" }, { "desc-act", "reorder" }, { "bits", "storage" }, { "wbits", "storage" },
 	{ "format", "storage" }, { "group-size", "group" }, { "groupsize", "group" }, { "dampening", "damp" },
-	{ "percdamp", "damp" }, { "method", "solver" }, { "calib", "tokens" }, { "nsamples", "limit" },
+	{ "percdamp", "damp" }, { "method", "solver" }, { "calib", "tokens" },
 	{ "seqlen", "ctx" },
 };
 
-/* The option of `all` that is meant by an unknown name, or NULL: no suggestion that is far from the word. */
-static const char *meant(const char *name, const struct option all[])
+/* The option that an unknown name may mean: that of another toolkit's name, or the nearest; NULL if none is
+ * near. */
+static const char *meant(char *name, const struct option all[])
 {
 	const char *near = NULL;
 	int min = INT_MAX;
 
+	for (char *c = name; *c; c++)
+		*c = *c == '_' ? '-' : *c;
 	for (size_t i = 0; i < sizeof synonyms / sizeof *synonyms; i++)
 		for (const struct option *lng = all; lng->name; lng++)
-			if (!nearest_distance(name, synonyms[i][0]) && !strcmp(lng->name, synonyms[i][1]))
+			if (!strcasecmp(name, synonyms[i][0]) && !strcmp(lng->name, synonyms[i][1]))
 				return lng->name;
-	for (const struct option *lng = all; lng->name; lng++)
-		if (nearest_distance(name, lng->name) < min) {
-			min = nearest_distance(name, lng->name);
+	for (const struct option *lng = all; lng->name; lng++) {
+		const int distance = nearest_distance(name, lng->name);
+
+		if (distance < min) {
+			min = distance;
 			near = lng->name;
 		}
+	}
 	return 3 * min <= (int)strlen(name) ? near : NULL;
 }
 
-/* The options whose arguments are files, for a message; an empty text without one. */
-static const char *other_files(const struct option_row *rows)
+/* The options whose arguments are inputs, for a message; an empty text without one. */
+static const char *other_inputs(const struct option_row *rows)
 {
 	char *all = NULL;
 
 	for (; rows->type != OPTION_END; rows++)
-		if (rows->type == OPTION_FILE)
-			all = xformat("%s --%s", all ? all : "; other files follow their options:",
-				rows->name);
+		if (rows->type == OPTION_FILE && !rows->neutral)
+			all = xformat("%s%s--%s", all ? all : "; further inputs follow options: ",
+				all ? ", " : "", rows->name);
 	return all ? all : "";
 }
 
@@ -403,7 +409,7 @@ struct command option_parse(int argc, char *argv[], const struct tool *t, const 
 	n = (size_t)(argc - optind);
 	if (n > t->max_operands)
 		misuse("there is one operand too many: %s%s", argv[optind + (int)t->max_operands],
-			other_files(rows));
+			other_inputs(rows));
 	threads_init(thread_count);
 	cpu_check();
 	check_report(rows, n, argv + optind);

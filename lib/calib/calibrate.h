@@ -60,7 +60,8 @@ struct calibrate_run {
 	struct run *pair;		/* its current part is that of the model; NULL: none */
 };
 /* c: configuration of the model; it must outlive the run. first: its first part. Tokens that do not fit the
- * model are a fatal error, and so is a pair of other sizes, or on a device. calibrate_close() closes it. */
+ * model are a fatal error, and so are a pair of other sizes, or on a device, and one shard of a model.
+ * calibrate_close() closes it. */
 struct calibrate_run *calibrate_open(const struct calibrate_text *t, const struct config *c,
 	const struct part *first);
 void calibrate_close(struct calibrate_run *r);

@@ -37,7 +37,7 @@ struct hessian {
 	const int64_t *histogram;	/* [HISTOGRAM_BINS] */
 };
 
-/* part_open() of a file of Hessians. Warns if it is a shard: of a part of the calibration set. */
+/* part_open() of a file of Hessians. Warns if it is one shard: sums of a part of the calibration. */
 struct part *hessian_open(const char *name);
 /* Whether the file has a Hessian of the layer. */
 bool hessian_exists(const struct part *part, const char *layer);

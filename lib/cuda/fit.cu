@@ -122,7 +122,7 @@ DEVICE_FUNCTION float power(float d)
 DEVICE_FUNCTION float nearest(const struct device_storage *f, float x, float scale, float inverse, float low,
 	float high)
 {
-	float q = inverse < 3e38f ? x * inverse : (float)((double)x / scale);
+	float q = inverse <= FLT_MAX ? x * inverse : (float)((double)x / scale);
 
 	if (f->values)
 		return f->values->value[value_near(f->values, (double)q)] * scale;
@@ -141,7 +141,7 @@ KERNEL(take_loss, struct fit_of)
 	if (l >= m)
 		return;
 	scale = scale_shrunk(&a.s, l, BLOCK_Y);
-	inverse = fminf(1 / scale, 3e38f);
+	inverse = 1 / scale;
 	unit = fminf(16 / f->max / a.s.scale[a.group * m + l], FLT_MAX);
 	low = f->asymmetric ? -(float)a.s.zero[a.group * m + l] : -f->max;
 	high = f->max + (f->asymmetric ? low : 0);

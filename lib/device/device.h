@@ -137,7 +137,7 @@ struct device_storage {
 	bool asymmetric, away;		/* of integers */
 	float max;
 	bool rounds, power;		/* scales are rounded, to numbers of the following type */
-	double least, step, most;
+	double least, step, most;	/* least and most: of any scales */
 	float divisor;
 };
 

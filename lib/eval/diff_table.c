@@ -57,8 +57,8 @@ static void add_row(struct diff_table *c, const char *path, const struct linear 
 		(double[]){ d->mse, d->error, d->sqnr, d->largest, d->output });
 }
 
-/* Whether the weights are compared without their rotations, which differ. A Hessian is that of inputs before
- * signs, and after an online Hadamard. */
+/* Whether the weights are compared without their rotations, which differ. A Hessian is of the inputs before
+ * the signs and after the online Hadamard, so it fits only one of two online Hadamards. */
 static bool compared_back(const struct diff_walk *w, const struct layer *ours, const struct layer *theirs,
 	const float *h)
 {
@@ -67,10 +67,12 @@ static bool compared_back(const struct diff_walk *w, const struct layer *ours, c
 
 	if (linear_same_rotations(a, b))
 		return false;
-	if (which ? linear_two_sided(b) || b->rotation_in.hadamard : h != NULL)
+	if (!which && h)
+		die("%s: %s: has another online Hadamard than in %s, and the Hessian fits only one",
+			part_name(w->part), ours->path, part_name(w->c->reference));
+	if (which && (linear_two_sided(b) || b->rotation_in.hadamard))
 		die("%s: %s: has another rotation than in %s (%s)", part_name(w->part), ours->path,
-			part_name(w->c->reference),
-			which ? which : "online Hadamard; the Hessian fits one of them");
+			part_name(w->c->reference), which);
 	return true;
 }
 

@@ -39,8 +39,9 @@ void record_check_same_settings(const struct part *record, const struct part *ot
 void record_write(struct output *out, size_t n, const struct metric metric[n], const struct windows *w,
 	const double nll[w->targets]);
 
-/* Opens an earlier record. Fatal error if its targets or windows differ, or if it has no /kl although kl is
- * true. used: the line of the ids in use (model/calibrated.h). Other settings are a warning. */
+/* Opens an earlier record. Fatal error if it is none of eval-ppl, if its targets or windows differ, or if it
+ * has no /kl although kl is true. used: the line of the ids in use (model/calibrated.h). Other settings are a
+ * warning. */
 struct part *record_open_earlier(const char *path, const struct windows *w, const char *used,
 	const char *settings, bool kl);
 /* A value for each of the n targets, questions or choices. A value that is not finite is a fatal error. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sweep_plot.c -- see sweep_plot.h */
 #include "eval/sweep_plot.h"
-#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -160,6 +159,8 @@ void sweep_plot(struct plot *p, const struct sweep *s)
 	}
 	plot_begin(p, 120 + 360 * panels, 480);
 	for (size_t f = 0; f < s->formats; f++) {
+		if (has_twin(s, f))
+			continue;
 		say_data(p, "c", f, &s->table[SWEEP_CURVE], 0, 2, &s->format[f]);
 		if (s->table[SWEEP_ERROR].rows)
 			say_data(p, "e", f, &s->table[SWEEP_ERROR], 1, 2, &s->format[f]);

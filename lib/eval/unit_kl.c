@@ -65,7 +65,7 @@ struct stored {
 	const int64_t *size;		/* [units][candidates], as kl */
 	const double *kl;
 	char *text, **lines;		/* entries of `text` */
-	char *histories;		/* a line for each candidate: its commands_of(); NULL: not stored */
+	char **commands;		/* [candidates] commands_of() */
 };
 
 /* Reads the file, and divides the text into its entries. */
@@ -94,10 +94,7 @@ static struct stored stored_read(const struct part *file, const struct units *u)
 			end[1] = '\0';
 			s.lines[n] = rest;
 		}
-	if (part_has(file, "/histories"))
-		s.histories = part_string(file, "/histories");
-	if (s.histories && strlen(s.histories) != s.candidates * (DIGEST_DIGITS + 1))
-		die("%s: /histories: is not a digest for each candidate", s.file);
+	s.commands = part_strings(file, "/commands_sha256", s.candidates);
 	if (n != u->n * s.candidates)
 		die("%s: /lines: has %zu entries, expected %zu", s.file, n, u->n * s.candidates);
 	return s;
@@ -131,19 +128,13 @@ static void fail_other(const struct stored *s, const struct units *u, size_t c, 
 		(long long)s->size[same * s->candidates + nearest]);
 }
 
-/* The digest of the commands that made a candidate; free() it. */
+/* The digest of the histories of a candidate, the commands that made it; free() it. */
 static char *commands_of(const struct units *u, size_t c)
 {
 	char *text = part_histories(u->candidate[c]), *y = digest_of(strlen(text), text);
 
 	free(text);
 	return y;
-}
-
-/* Whether these commands made the stored candidate k. A file without /histories says of none. */
-static bool made_by(const struct stored *s, size_t k, const char *commands)
-{
-	return s->histories && !strncmp(s->histories + k * (DIGEST_DIGITS + 1), commands, DIGEST_DIGITS);
 }
 
 /* The stored candidate with the formats and sizes of candidate c, and of several the one that the same
@@ -163,7 +154,7 @@ static size_t stored_find(const struct stored *s, const struct units *u, size_t 
 			s->candidates + k]));
 
 		if (same == u->n) {
-			same_commands = made_by(s, k, commands);
+			same_commands = !strcmp(s->commands[k], commands);
 			y = k, n++;
 		} else if (near >= most)
 			nearest = k, most = near;
@@ -171,11 +162,11 @@ static size_t stored_find(const struct stored *s, const struct units *u, size_t 
 	if (!n)
 		fail_other(s, u, c, nearest, most / 2, lines);
 	if (!same_commands && n > 1)
-		die("%s: has %zu candidates with the formats of %s, and none that its commands made",
+		die("%s: has %zu candidates with the formats of %s, but none was made by the same commands",
 			s->file, n, part_name(u->candidate[c]));
-	if (!same_commands && s->histories)
-		warn("%s: its KL are those of another model of the same formats, which other commands made "
-			"(%s)", part_name(u->candidate[c]), s->file);
+	if (!same_commands)
+		warn("%s: its KLs are those of a candidate of the same formats that other commands made (%s)",
+			part_name(u->candidate[c]), s->file);
 	for (size_t i = 0; i < u->n; i++)
 		free(lines[i]);
 	free(lines), free(commands);
@@ -197,7 +188,8 @@ void unit_kl_read(const struct part *file, const struct units *u, double kl[])
 				die("%s: /kl: has %g, expected finite numbers of at least 0", s.file, own);
 			kl[i * u->candidates + c] = own;
 		}
-	free(s.text), free(s.lines), free(s.histories), free(at);
+	part_free_names(s.commands, s.candidates);
+	free(s.text), free(s.lines), free(at);
 }
 
 /* The lines of each unit and candidate, and an empty line after them. */
@@ -220,39 +212,29 @@ static void write_lines(struct output *out, const struct units *u)
 	free(one), free(all);
 }
 
-static void write_histories(struct output *out, const struct units *u)
-{
-	char *all = xformat("%s", "");
-
-	for (size_t c = 0; c < u->candidates; c++) {
-		char *one = commands_of(u, c), *before = all;
-
-		all = xformat("%s%s\n", before, one);
-		free(one), free(before);
-	}
-	output_string(out, "/histories", all);
-	free(all);
-}
-
 void unit_kl_write(struct output *out, const struct units *u, const double kl[])
 {
 	const size_t n = u->n * u->candidates;
 	const char **name = xalloc(u->n + u->candidates, sizeof *name);
+	char **commands = xalloc(u->candidates, sizeof *commands);
 	int64_t *size = xalloc(n, sizeof *size);
 
 	for (size_t i = 0; i < u->n; i++)
 		name[i] = u->unit[i].glob;
-	for (size_t c = 0; c < u->candidates; c++)
+	for (size_t c = 0; c < u->candidates; c++) {
 		name[u->n + c] = part_name(u->candidate[c]);
+		commands[c] = commands_of(u, c);
+	}
 	for (size_t i = 0; i < n; i++)
 		size[i] = (int64_t)u->size[i];
 	output_strings(out, "/unit", u->n, name);
 	output_strings(out, "/candidate", u->candidates, name + u->n);
+	output_strings(out, "/commands_sha256", u->candidates, (const char *const *)commands);
 	write_lines(out, u);
-	write_histories(out, u);
 	output_write(out, "/size", tensor_2d(TENSOR_I64, size, u->n, u->candidates));
 	output_write(out, "/kl", tensor_2d(TENSOR_F64, (void *)(uintptr_t)kl, u->n, u->candidates));
 	output_end(out);
 	output_close(out);
+	part_free_names(commands, u->candidates);
 	free(name), free(size);
 }

@@ -19,10 +19,11 @@ void unit_kl_scale(const struct units *u, const struct part *hessian, double kl[
 
 /* Reads the file of unit_kl_write(), of these candidates and others, in any order. Fatal error if it is of
  * other units, a candidate has other sizes or formats than all of the file, or several of the file have those
- * of a candidate and other commands made them. A warning if only one has, and other commands made it. */
+ * of a candidate and none was made by the same commands. A warning if only one has, and other commands made
+ * it. */
 void unit_kl_read(const struct part *file, const struct units *u, double kl[]);
-/* Writes /unit and /candidate, names; /histories, the digest of the commands that made each candidate, a
- * line each; /size int64 and /kl f64 [units][candidates]; /lines, unit_lines() of each unit and candidate, an
- * empty line after each. Closes the file. */
+/* Writes /unit and /candidate, names; /commands_sha256, the digest of the histories of each candidate; /size
+ * int64 and /kl f64 [units][candidates]; /lines, unit_lines() of each unit and candidate, an empty line after
+ * each. Closes the file. */
 void unit_kl_write(struct output *out, const struct units *u, const double kl[]);
 #endif

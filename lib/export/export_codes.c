@@ -37,16 +37,16 @@ static void check_layer(const struct export *e, const struct layer *layer)
 	const struct linear *l = &layer->linear;
 	const char *extra = l->splits ? "has split columns" :
 		linear_two_sided(l) ? "has a rotation at its inputs or outputs" :
-		l->rotation_in.hadamard ? "has an online Hadamard (hadamard-rotate --offline makes none)" :
-		NULL;
+		l->rotation_in.hadamard ? "has an online Hadamard" : NULL;
 
 	if (l->rank)
 		die("%s: %s: has a low-rank branch, which --to %s does not write; --adapter FOLDER "
 			"writes it as an adapter, --to hf merges it into the weight", e->from, layer->path,
 			e->target->name);
 	if (extra)
-		die("%s: %s: %s, which --to %s does not write; --to hf merges it into the weight", e->from,
-			layer->path, extra, e->target->name);
+		die("%s: %s: %s, which --to %s does not write; --to hf merges it into the weight%s", e->from,
+			layer->path, extra, e->target->name,
+			l->rotation_in.hadamard ? ", hadamard-rotate --offline makes none" : "");
 }
 
 static bool same_kind(const struct linear *a, const struct linear *b)

@@ -23,7 +23,8 @@ struct resident {
 	struct head head;
 };
 
-/* The part contains the whole model and must outlive the result. */
+/* The part contains the whole model and must outlive the result. Fatal error: it is a shard, or has a block
+ * beyond the last one. */
 struct resident resident_open(const struct part *part, const struct config *c, const struct execution *e);
 void resident_close(struct resident *r);
 

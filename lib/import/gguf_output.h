@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 struct gguf_output;
-struct gguf_output *gguf_create(const char *path);
+struct gguf_output *gguf_create(const char *path);	/* fatal error if the path is an input */
 
 /* Values of the metadata. Keys must be unique, which is not checked. Reals are stored as float32. */
 void gguf_put_size(struct gguf_output *o, const char *key, size_t v);	/* u32; others are an error */

@@ -3,12 +3,14 @@
  * probe.c -- checks that the HDF5 library can read a part; see probe.h
  *
  * A damaged part can make the library crash, write outside its memory, or loop without end
- * (docs/robustness.md has a list). Two checks prevent it.
+ * (docs/robustness.md has a list). Three checks prevent it.
  *
  * Strings of variable length are checked in the bytes of the part. A string is a reference (its length and
  * its address in a heap) and an object of that heap. The library allocates the length of the reference and
  * copies the length of the object, so the two are compared here. A conversion that changes nothing extracts
  * the bytes of a reference from the library.
+ *
+ * Soft and external links are refused: their targets are not visited.
  *
  * All other damage is found by a child process, which first makes the calls that reading the part will
  * make. It skips only large tables of numbers.

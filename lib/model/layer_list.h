@@ -29,7 +29,7 @@ size_t layer_each(const struct config *c, const struct selection *layers,
  */
 struct layer_list layer_list(const struct part *part, const struct config *c,
 	const struct selection *layers);
-/* config_block() of a group of the part, without its rest. Fatal error if the block is beyond the last. */
+/* config_block() with `rest` NULL, of a group of the part. Fatal error if the block is beyond the last. */
 const struct stack *layer_block(const struct part *part, const struct config *c, const char *group,
 	size_t *block);
 /* Fatal error if the part has a block beyond the last one. */

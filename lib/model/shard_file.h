@@ -22,7 +22,7 @@ void shard_write(struct output *out, const struct shard *s, const char *const na
 
 /* Warns if the file is one shard of several; for tools that expect the whole. */
 void shard_warn(const struct part *part);
-/* Fatal error if the model is one shard of several; for tools that run it. */
+/* Fatal error if the model is one shard of several; for tools that need the whole model. */
 void shard_refuse(const struct part *model);
 /* For one shard of several: fatal error if the file `name` has no /config; warns if the model has no block
  * for the shard. */

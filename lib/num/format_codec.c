@@ -423,13 +423,16 @@ void format_values(const struct format *f, size_t n, float y[n], const float x[n
 static void nearest_subnormal(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
 {
-	for (size_t l = 0; l < lanes; l++)
-		for (size_t i = 0; i < n && 1 / scale[l] > FLT_MAX; i++) {
+	for (size_t l = 0; l < lanes; l++) {
+		if (1 / scale[l] <= FLT_MAX)
+			continue;
+		for (size_t i = 0; i < n; i++) {
 			const double one = (double)x[i][l];
 			uint8_t code;
 
 			format_quantize(f, 1, &code, &y[i][l], &one, &scale[l], zero ? &zero[l] : NULL);
 		}
+	}
 }
 
 void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
@@ -437,7 +440,7 @@ void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][l
 {
 	float inverse[LANES_MAX];
 
-	inverse[0] = 1;		/* there is a lane; a compiler warned otherwise */
+	inverse[0] = 1;		/* silences a warning: lanes is at least 1 */
 	for (size_t l = 0; l < lanes; l++) {
 		float i = 1 / scale[l];
 

@@ -35,6 +35,7 @@ double gauss_sampled(const struct format *f, double sigma, size_t n, uint64_t se
 /* The σ in low .. high with the smallest ratio of the error of g to the smallest error of the others. */
 double gauss_best(const struct gauss *g, size_t others, const struct gauss *const other[others], double low,
 	double high);
-/* The first σ in low .. high at which the errors of two formats cross; NaN if they do not cross. */
+/* The first σ in low .. high at which the errors of two formats cross; NaN if they do not cross. Errors whose
+ * ratio is within 1e-12 of 1 count as equal. */
 double gauss_crossover(const struct gauss *g, const struct gauss *h, double low, double high);
 #endif

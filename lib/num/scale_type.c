@@ -5,14 +5,11 @@
 #include <math.h>
 #include <stddef.h>
 
-const char *const scale_types[] = {
-	[SCALE_F32] = "f32", [SCALE_BF16] = "bf16", [SCALE_F16] = "f16", [SCALE_E8M0] = "e8m0",
-	[SCALE_E4M3FN] = "e4m3fn", [SCALE_U8] = "u8", NULL
-};
-const char *const scale_types_single[] = {
-	[SCALE_F32] = "f32", [SCALE_BF16] = "bf16", [SCALE_F16] = "f16", [SCALE_E8M0] = "e8m0",
-	[SCALE_E4M3FN] = "e4m3fn", NULL
-};
+#define SINGLE	[SCALE_F32] = "f32", [SCALE_BF16] = "bf16", [SCALE_F16] = "f16", [SCALE_E8M0] = "e8m0", \
+	[SCALE_E4M3FN] = "e4m3fn"
+
+const char *const scale_types[] = { SINGLE, [SCALE_U8] = "u8", NULL };
+const char *const scale_types_single[] = { SINGLE, NULL };
 
 const struct scale_kind scale_kinds[] = {
 	[SCALE_F32] = { 32, 0x1p-149, 0x1p-23, FLT_MAX },

@@ -57,7 +57,8 @@ json_t *json_lines_next(struct json_lines *l)
 		json_lines_prefix(l->name, l->line);
 		o = json_loadb(line, length, l->flags | JSON_REJECT_DUPLICATES, &error);
 		if (!o)
-			die("is not valid JSON: %s%s", error.text, *line == '[' ? one_array : "");
+			die("is not valid JSON: %s%s", error.text,
+				*line == '[' && !l->lists ? one_array : "");
 		if (!l->lists && !json_is_object(o))
 			die("is not a JSON object, expected one per line%s", *line == '[' ? one_array : "");
 		return o;

@@ -53,8 +53,8 @@ END {
 	columns_n = split(columns, column, " ")
 	for (i = 1; i <= columns_n; i++)
 		if (!(column[i] in y)) {
-			print "no column is called \"" column[i] "\", expected such as kl, nll_delta, ppl " \
-				"(comparison.awk lists them)" > "/dev/stderr"
+			print "there is no column \"" column[i] "\"; comparison.awk lists them, such as kl, " \
+				"nll_delta, ppl" > "/dev/stderr"
 			exit 1
 		}
 	for (i = 1; i <= columns_n; i++) printf "%s%s", y[column[i]], i < columns_n ? OFS : "\n"

@@ -15,9 +15,9 @@
 #   over_draws FILE KEY [NAME]   the mean over draws of column NAME (the second one) in the line that begins with KEY
 #   bits_of RUN            bits per weight of RUN.stats, which tensor-stats printed: such a mean
 #                          Either as an assignment of its own: its failure then ends the script
-#   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE (SCRIPT.gp) in the folder plots next to
-#                          the script, after plots/style.gp. Its second line has $about, or the name of the model;
-#                          $group; and the number of tokens or questions of the test set
+#   plot NAME [FILE]       NAME.svg, which gnuplot makes from NAME.tsv by FILE (SCRIPT.gp), a path or a name in the
+#                          folder plots next to the script, after plots/style.gp. Its second line has $about, or the
+#                          name of the model; $group; and the number of tokens or questions of the test set
 #   cell FILE NAME KEY     column NAME of the line that begins with KEY
 # shellcheck disable=SC2034
 compared='output_error error_percent error_percent_se nll nll_rise nll_rise_se nll_delta nll_delta_se
@@ -135,8 +135,8 @@ draw() {	# draw NAME FILE: $part/NAME.svg
 }
 plot() {
 	local of=${about-} by=${2:-$name.gp}
-	[[ $by = /* ]] || by=${script%/*}/plots/$by
-	[ -r "$by" ] || fail 1 "$by: no such file, which plots $1.tsv"
+	[[ $by = */* ]] || by=${script%/*}/plots/$by
+	[ -r "$by" ] || fail 1 "$by: no such file; plot $1 needs it"
 	[ -n "$of" ] || [ -z "$model" ] || of=$(called "$model")
 	about=${of:+$of$(described)} model=$of draw "$1" "$by"
 	mv -f "$part/$1.svg" .

@@ -65,6 +65,27 @@ def hessians(a, b, most):
             sys.exit(f"{name}: differs by {np.abs(u - v).max():g} of {np.abs(u).max():g}")
 
 
+def extreme(model):
+    """A copy whose weights in one layer are next to the least float, and in another next to the largest."""
+    shutil.copy(model, "extreme.h5")
+    with h5py.File("extreme.h5", "r+") as f:
+        for name, most in ("up_proj", 2e-44), ("gate_proj", 3e38):
+            w = f[f"model/layers/0/mlp/{name}/weight"]
+            x = w[()].astype("f8")
+            w[...] = (x * most / np.abs(x).max()).astype("f4")
+
+
+def scales(a, b):
+    """Scales of two quantized models: finite and above 0; those of the two layers of extreme() are equal."""
+    with h5py.File(a) as f, h5py.File(b) as g:
+        x, y = _datasets(f), _datasets(g)
+    for k in (k for k in x if k.endswith("/scale")):
+        if not ((x[k] > 0) & (x[k] < np.inf) & (y[k] > 0) & (y[k] < np.inf)).all():
+            sys.exit(f"{k}: a scale is 0 or infinite")
+        if "layers/0/mlp/up_proj" in k and (x[k] != y[k]).mean() > 0.02:
+            sys.exit(f"{k}: {(x[k] != y[k]).sum()} of {x[k].size} differ")
+
+
 def codes(a, b, most):
     """Codes of two quantized models; the share that may differ."""
     with h5py.File(a) as f, h5py.File(b) as g:

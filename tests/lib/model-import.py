@@ -458,16 +458,6 @@ def one_block_more():
     f.copy("model/layers/0", f["model/layers"], "11")
 
 
-def left_alone():
-    f, g = h5py.File("more.h5"), h5py.File("more-q.h5")
-    p = "model/layers/11/mlp/up_proj"
-    assert (
-        list(g[p]) == ["weight"]
-        and (f[p]["weight"][...] == g[p]["weight"][...]).all()
-        and "codes" in g["model/layers/10/mlp/up_proj"]
-    )
-
-
 def there():
     f = h5py.File("extra.h5")
     f["model/layers/3/extra/weight"]
