@@ -524,7 +524,7 @@ static void fit(void **unused)
 			uint8_t code;
 
 			format_quantize(&f, 1, &code, &y, &wide, &one, NULL);
-			format_nearest(&f, 1, 1, back, lane, &one, NULL);
+			format_nearest_subnormal(&f, 1, 1, back, lane, &one, NULL);
 			assert_true(back[0][0] == y);
 		}
 	}

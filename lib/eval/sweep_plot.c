@@ -150,32 +150,36 @@ static void say_width(struct plot *p, const struct sweep *s, int bits, bool firs
 
 void sweep_plot(struct plot *p, const struct sweep *s)
 {
-	bool seen[9] = { false }, first = true;
-	int panels = 0;
+	int lines[9] = { 0 }, panels = 0, most = 0;
+	const bool points = s->table[SWEEP_ERROR].rows;
+	bool first = true;
 
 	for (size_t f = 0; f < s->formats; f++) {
-		panels += !seen[s->format[f].bits];
-		seen[s->format[f].bits] = true;
+		const int n = ++lines[s->format[f].bits];
+
+		panels += n == 1;
+		most = n > most ? n : most;
 	}
-	plot_begin(p, 120 + 360 * panels, 480);
+	plot_begin(p, 120 + 360 * panels, 430 + 21 * most);	/* with a line of the legend for each */
 	for (size_t f = 0; f < s->formats; f++) {
 		if (has_twin(s, f))
 			continue;
 		say_data(p, "c", f, &s->table[SWEEP_CURVE], 0, 2, &s->format[f]);
-		if (s->table[SWEEP_ERROR].rows)
+		if (points)
 			say_data(p, "e", f, &s->table[SWEEP_ERROR], 1, 2, &s->format[f]);
 	}
 	plot_say(p, "set multiplot layout 1,%d title \"Error of number formats on Gaussian weights", panels);
-	plot_say(p, "\\n{/*0.8 %s", s->table[SWEEP_ERROR].rows ? "points: layers of the model; " : "");
+	plot_say(p, "\\n{/*0.8 %s", points ? "points: layers of the model" : "");
 	if (s->high > s->low)
-		plot_say(p, "shaded: sigma of typical models, %g to %g", s->low, s->high);
+		plot_say(p, "%sshaded: sigma of typical models, %g to %g", points ? "; " : "", s->low,
+			s->high);
 	plot_say(p, "}\\n \"\nset logscale xy\nset format y '10^{%%T}'\n"
 		"set xlabel 'sigma of the weights, largest = 1'\nset key above\nset grid\n");
 	if (s->high > s->low)
 		plot_say(p, "set object 1 rectangle from %g, graph 0 to %g, graph 1 "
 			"behind fillcolor rgb '#e8e8e8' fillstyle solid noborder\n", s->low, s->high);
 	for (int bits = 1; bits <= 8; bits++)
-		if (seen[bits]) {
+		if (lines[bits]) {
 			say_width(p, s, bits, first);
 			first = false;
 		}

@@ -137,39 +137,67 @@ static char *commands_of(const struct units *u, size_t c)
 	return y;
 }
 
-/* The stored candidate with the formats and sizes of candidate c, and of several the one that the same
- * commands made. */
+/* Whether the stored candidates a and b have the same KL of all units. */
+static bool same_column(const struct stored *s, size_t units, size_t a, size_t b)
+{
+	size_t i = 0;
+
+	while (i < units && s->kl[i * s->candidates + a] == s->kl[i * s->candidates + b])
+		i++;
+	return i == units;
+}
+
+/* Of the n stored candidates found[] with the formats and sizes of candidate c, the one that the same
+ * commands made. A file made by hand has no commands. */
+static size_t stored_choose(const struct stored *s, const struct units *u, size_t c, size_t n,
+	const size_t found[n])
+{
+	char *commands = commands_of(u, c), *none = digest_of(0, "");
+	const bool known = strcmp(commands, none) != 0;
+	size_t y = found[0], equal = 0;
+	bool unclear = false;
+
+	for (size_t i = 0; i < n; i++)
+		if (known && !strcmp(s->commands[found[i]], commands)) {
+			unclear |= equal && !same_column(s, u->n, y, found[i]);
+			y = equal++ ? y : found[i];
+		}
+	if (unclear || (!equal && n > 1))
+		die("%s: has %zu candidates with the formats of %s, and not one of them by the same commands"
+			"; --tokens without --costs measures again", s->file, n,
+			part_name(u->candidate[c]));
+	if (known && !equal)
+		warn("%s: its KLs are those of a candidate of the same formats that other commands made (%s)",
+			part_name(u->candidate[c]), s->file);
+	free(commands), free(none);
+	return y;
+}
+
+/* The stored candidate that is candidate c. */
 static size_t stored_find(const struct stored *s, const struct units *u, size_t c)
 {
-	char **lines = xalloc(u->n, sizeof *lines), *commands = commands_of(u, c);
-	size_t nearest = 0, most = 0, n = 0, y = 0;
-	bool same_commands = false;
+	char **lines = xalloc(u->n, sizeof *lines);
+	size_t *found = xalloc(s->candidates, sizeof *found), nearest = 0, most = 0, n = 0, y;
 
 	for (size_t i = 0; i < u->n; i++)
 		lines[i] = unit_lines(u, i, c, "");
-	for (size_t k = 0; k < s->candidates && !same_commands; k++) {
+	for (size_t k = 0; k < s->candidates; k++) {
 		const size_t same = first_other(s, u, c, k, lines);
 		/* equal lines with another size are nearer than other lines */
 		const size_t near = 2 * same + (same < u->n && !strcmp(lines[same], s->lines[same *
 			s->candidates + k]));
 
-		if (same == u->n) {
-			same_commands = !strcmp(s->commands[k], commands);
-			y = k, n++;
-		} else if (near >= most)
+		if (same == u->n)
+			found[n++] = k;
+		else if (near >= most)
 			nearest = k, most = near;
 	}
 	if (!n)
 		fail_other(s, u, c, nearest, most / 2, lines);
-	if (!same_commands && n > 1)
-		die("%s: has %zu candidates with the formats of %s, but none was made by the same commands",
-			s->file, n, part_name(u->candidate[c]));
-	if (!same_commands)
-		warn("%s: its KLs are those of a candidate of the same formats that other commands made (%s)",
-			part_name(u->candidate[c]), s->file);
+	y = stored_choose(s, u, c, n, found);
 	for (size_t i = 0; i < u->n; i++)
 		free(lines[i]);
-	free(lines), free(commands);
+	free(lines), free(found);
 	return y;
 }
 

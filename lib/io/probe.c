@@ -202,25 +202,18 @@ static herr_t try_object(hid_t file, const char *path, const H5O_info_t *info, v
 	return stop;
 }
 
-/* A soft or external link leads to an object that the walk over objects does not reach. */
+/* A soft or external link leads to an object that the walk over objects does not reach. That walk reads the
+ * links, too, so the child process needs no walk of its own over them. */
 static herr_t try_link(hid_t file, const char *path, const H5L_info_t *info, void *arg)
 {
 	struct probe *p = arg;
 
 	(void)file;
-	if (info->type == H5L_TYPE_HARD || p->read)
+	if (info->type == H5L_TYPE_HARD)
 		return 0;
 	p->what = "is a soft or external link; only hard links are read";
 	p->path = xformat("/%s", path);
 	return 1;
-}
-
-/* Both walks over an open part. */
-static herr_t try_all(hid_t file, struct probe *p)
-{
-	const herr_t stop = H5Lvisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_link, p);
-
-	return stop ? stop : H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, p, H5O_INFO_BASIC);
 }
 
 void probe_part(const struct part *part)
@@ -230,7 +223,7 @@ void probe_part(const struct part *part)
 
 	init();
 	if (file >= 0)
-		try_all(file, &p);
+		H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC);
 	H5Fclose(file);
 }
 
@@ -286,7 +279,8 @@ void probe_contents(const struct part *part)
 	struct probe p = { .part = part };
 
 	init();
-	if (try_all(part->file, &p) < 0)
+	if (H5Lvisit(part->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_link, &p) < 0 || (!p.what &&
+	    H5Ovisit2(part->file, H5_INDEX_NAME, H5_ITER_NATIVE, try_object, &p, H5O_INFO_BASIC) < 0))
 		die("%s: its groups cannot be listed; the file is damaged", part->name);
 	if (p.what)
 		die("%s: %s%s: %s", part->name, p.path, p.name ? p.name : "", p.what);

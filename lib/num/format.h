@@ -116,8 +116,11 @@ void format_fit_all(const struct format *f, size_t n, float scale[n], uint8_t *z
 
 /*
  * For searches: y = decoded value of x, for n numbers in each of at most 256 lanes; scale and zero are per
- * lane. The quotient is x · (1/scale) in float, so that near a tie y may be the other neighbour.
+ * lane. The quotient is x · (1/scale) in float, so that near a tie y may be the other neighbour. A subnormal
+ * scale has no reciprocal: format_nearest_subnormal() then computes these lanes again, by division.
  */
 void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const uint8_t *zero);
+void format_nearest_subnormal(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 	const float x[n][lanes], const float scale[lanes], const uint8_t *zero);
 #endif

@@ -419,35 +419,29 @@ void format_values(const struct format *f, size_t n, float y[n], const float x[n
 	f->kind->codec->round(f, n, y, x, scale, f->max, 1);
 }
 
-/* format_nearest() of the lanes whose scale is subnormal and has no reciprocal. */
-static void nearest_subnormal(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
-	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
-{
-	for (size_t l = 0; l < lanes; l++) {
-		if (1 / scale[l] <= FLT_MAX)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			const double one = (double)x[i][l];
-			uint8_t code;
-
-			format_quantize(f, 1, &code, &y[i][l], &one, &scale[l], zero ? &zero[l] : NULL);
-		}
-	}
-}
-
 void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
 {
 	float inverse[LANES_MAX];
 
-	inverse[0] = 1;		/* silences a warning: lanes is at least 1 */
 	for (size_t l = 0; l < lanes; l++) {
 		float i = 1 / scale[l];
 
-		inverse[l] = i > FLT_MAX ? FLT_MAX : i;
+		inverse[l] = i > 3e38f ? 3e38f : i;
 	}
 	f->kind->codec->nearest(f, n, lanes, y, x, scale, inverse, zero);
-	nearest_subnormal(f, n, lanes, y, x, scale, zero);
+}
+
+void format_nearest_subnormal(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
+	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
+{
+	for (size_t l = 0; l < lanes; l++)
+		for (size_t i = 0; i < n && scale[l] < FLT_MIN; i++) {
+			const double one = (double)x[i][l];
+			uint8_t code;
+
+			format_quantize(f, 1, &code, &y[i][l], &one, &scale[l], zero ? &zero[l] : NULL);
+		}
 }
 
 /* Scales of types that have fewer numbers than floats. */

@@ -108,13 +108,18 @@ void search_loss(const struct format *f, size_t n, double loss[LANES], const flo
 	const float scale[LANES], const uint8_t zero[LANES], const float unit[LANES], const double *limit)
 {
 	float y[ROWS][LANES], sum[LANES];
+	bool subnormal = false;
 
+	for (size_t l = 0; l < LANES; l++)
+		subnormal |= scale[l] < FLT_MIN;
 	memset(loss, 0, LANES * sizeof *loss);
 	for (size_t k = 0; k < n && !(limit && all_beyond(loss, limit)); k += ROWS) {
 		size_t c = n - k < ROWS ? n - k : ROWS;
 
 		memset(sum, 0, sizeof sum);
 		format_nearest(f, c, LANES, y, x + k, scale, zero);
+		if (subnormal)
+			format_nearest_subnormal(f, c, LANES, y, x + k, scale, zero);
 		add_powers(c, sum, (const float (*)[LANES])y, x + k, unit);
 		for (size_t l = 0; l < LANES; l++)
 			loss[l] += sum[l];

@@ -232,7 +232,8 @@ struct plan plan_read(const char *path, const struct option_row *rows, const str
 		method_check(options);
 		text = contents_read(path, MAX_BYTES, &n);
 		rest = text + (strncmp(text, "\xef\xbb\xbf", 3) ? 0 : 3);	/* byte order mark */
-		if (!n)			/* a plan-bits that failed, for example; comments alone are a plan */
+		/* a plan-bits that failed, for example; comments alone are a plan */
+		if (!*rest && strlen(text) == n)
 			die("%s: is empty, expected lines of GLOB and option=value, or a comment", path);
 		if (strlen(text) != n)
 			die("%s: holds a NUL byte, expected text", path);

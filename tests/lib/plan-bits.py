@@ -11,6 +11,15 @@ import numpy as np
 from lib.h5 import copied, create
 
 
+def without_history(*names):
+    """hand-NAME: the files without attributes of commands."""
+    for name in names:
+        shutil.copy(name, "hand-" + name)
+        with h5py.File("hand-" + name, "r+") as f:
+            for key in [k for k in f.attrs if k.startswith("history")]:
+                del f.attrs[key]
+
+
 def make():
     r = np.random.default_rng(1)
     with create("tokens.h5", "tokens") as f:
