@@ -206,12 +206,18 @@ is '... only one of them' "$(lines y | sed 's/.*KL //'; grep 'KLs are those' sai
 	"$(for unit in 0 1; do printf '%.3g\n' "$(kl_of two.costs $unit 2)"; done)"
 dpq-run -q --storage uint5 --group 16 --compensate none --scale-search minmax "$model" -o other5.h5
 no '... and one of other commands' 1 \
-	'two.costs: has 2 candidates with the formats of other5.h5, and not one of them by the same commands' \
+	'two.costs: has 2 candidates with the formats of other5.h5, not exactly one by the same commands' \
 	plans --costs two.costs --target-bits 64 other5.h5 q2.h5
 py without_history q5.h5 rtn5.h5
 plans --target-bits 64 hand-q5.h5 hand-rtn5.h5 -o hand.costs >x
-no '... two that no command made' 1 'hand.costs: has 2 candidates with the formats of hand-rtn5.h5, and not one of' \
+no '... two that no command made' 1 \
+	'hand.costs: has 2 candidates with the formats of hand-rtn5.h5, not exactly one by the same commands' \
 	plans --costs hand.costs --target-bits 64 hand-rtn5.h5
+py one_history rtn5.h5 q5.h5
+plans --target-bits 64 rtn5.h5 twin-q5.h5 -o twin.costs >x
+no '... two of the same commands with other KLs' 1 \
+	'twin.costs: has 2 candidates with the formats of twin-q5.h5, not exactly one by the same commands' \
+	plans --costs twin.costs --target-bits 64 twin-q5.h5
 plans --costs costs.h5 --target-bits 64 rtn5.h5 >y 2>said
 ok '... where the file has one of these formats: a warning' \
 	grep -q 'warning: rtn5.h5: its KLs are those of a candidate of the same formats that other commands made' said

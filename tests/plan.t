@@ -136,6 +136,8 @@ bad '* group=8 keep' 'keep cannot be combined with option=value'
 no 'a missing plan' 1 'nowhere: cannot open' dpq-run --plan nowhere --compensate none "$model"
 printf '\357\273\277*/down_proj group=8\n' >plan
 ok 'a byte order mark is no part of the first pattern' run --compensate none "$model"
+printf '\357\273\277' >plan
+no '... alone it is an empty plan' 1 'plan: is empty' run --compensate none "$model"
 printf '* group=8\0\n' >plan
 no 'a plan with a NUL byte' 1 'plan: holds a NUL byte' run --compensate none "$model"
 ok 'a bad plan leaves no result' \

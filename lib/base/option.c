@@ -252,8 +252,7 @@ static size_t place_of(const struct grammar *g, int c)
 static const char *const synonyms[][2] = {
 	{ "act-order", "reorder" }, { "desc-act", "reorder" }, { "bits", "storage" }, { "wbits", "storage" },
 	{ "format", "storage" }, { "group-size", "group" }, { "groupsize", "group" }, { "dampening", "damp" },
-	{ "percdamp", "damp" }, { "method", "solver" }, { "calib", "tokens" },
-	{ "seqlen", "ctx" },
+	{ "percdamp", "damp" }, { "method", "solver" }, { "calib", "tokens" }, { "seqlen", "ctx" },
 };
 
 /* The option that an unknown name may mean: that of another toolkit's name, or the nearest; NULL if none is

@@ -163,9 +163,8 @@ static size_t stored_choose(const struct stored *s, const struct units *u, size_
 			y = equal++ ? y : found[i];
 		}
 	if (unclear || (!equal && n > 1))
-		die("%s: has %zu candidates with the formats of %s, and not one of them by the same commands"
-			"; --tokens without --costs measures again", s->file, n,
-			part_name(u->candidate[c]));
+		die("%s: has %zu candidates with the formats of %s, not exactly one by the same commands; "
+			"--tokens without --costs measures again", s->file, n, part_name(u->candidate[c]));
 	if (known && !equal)
 		warn("%s: its KLs are those of a candidate of the same formats that other commands made (%s)",
 			part_name(u->candidate[c]), s->file);

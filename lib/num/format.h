@@ -103,8 +103,7 @@ void format_values(const struct format *f, size_t n, float y[n], const float x[n
  *	asymmetric	s = (max - min)/M, z = round(-min·M/(max - min)), over the range widened to include 0
  *	symmetric	s = max(|min|, |max|)/M
  * z is computed in double, the product first. s is clamped to the floats above 0. If the range is 0, s = 1
- * and z = 0. min and max are a range,
- * not data, so that a search can shrink it.
+ * and z = 0. min and max are a range, not data, so that a search can shrink it.
  *
  * s is rounded once, in double, to the type of scales: s·divisor to the nearest number, never to zero, and
  * then divided by the divisor in float. Powers of two (MX) are 2^(⌊log₂ range⌋ - ⌊log₂ M⌋); under them the

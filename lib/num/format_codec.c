@@ -435,13 +435,16 @@ void format_nearest(const struct format *f, size_t n, size_t lanes, float y[n][l
 void format_nearest_subnormal(const struct format *f, size_t n, size_t lanes, float y[n][lanes],
 	const float x[n][lanes], const float scale[lanes], const uint8_t *zero)
 {
-	for (size_t l = 0; l < lanes; l++)
-		for (size_t i = 0; i < n && scale[l] < FLT_MIN; i++) {
+	for (size_t l = 0; l < lanes; l++) {
+		if (scale[l] >= FLT_MIN)
+			continue;
+		for (size_t i = 0; i < n; i++) {
 			const double one = (double)x[i][l];
 			uint8_t code;
 
 			format_quantize(f, 1, &code, &y[i][l], &one, &scale[l], zero ? &zero[l] : NULL);
 		}
+	}
 }
 
 /* Scales of types that have fewer numbers than floats. */

@@ -11,6 +11,16 @@ import numpy as np
 from lib.h5 import copied, create
 
 
+def one_history(a, b):
+    """twin-B: file b with the commands of file a."""
+    shutil.copy(b, "twin-" + b)
+    with h5py.File(a) as f, h5py.File("twin-" + b, "r+") as g:
+        for key in [k for k in g.attrs if k.startswith("history")]:
+            del g.attrs[key]
+        for key in [k for k in f.attrs if k.startswith("history")]:
+            g.attrs[key] = f.attrs[key]
+
+
 def without_history(*names):
     """hand-NAME: the files without attributes of commands."""
     for name in names:
